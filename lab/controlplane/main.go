@@ -1,49 +1,51 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
 // SPDX-FileCopyrightText: The gpuops.reservations contributors
+// SPDX-License-Identifier: GPL-3.0-or-later
 
 // Command controlplane is the lab's control plane in one binary: etcd and the
-// real API server, controller manager and scheduler, a sub-command each.
-// Kubernetes is a dependency here; none of its source is copied.
+// real API server, controller manager and scheduler, a sub-command each, with
+// their own flags. They are dependencies here; none of their source is copied.
 package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
-	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
-func component(name string) (*cobra.Command, bool) {
-	switch name {
-	case "etcd":
-		return etcdCommand(), true
-	case "kube-apiserver":
-		return apiserver.NewAPIServerCommand(), true
-	case "kube-controller-manager":
-		return controllermanager.NewControllerManagerCommand(), true
-	case "kube-scheduler":
-		return scheduler.NewSchedulerCommand(), true
-	}
-	return nil, false
+// components holds what runs a program, by its name. Each ends the process.
+// The files for etcd and the API server add theirs unless they are left out.
+var components = map[string]func(){
+	"kube-controller-manager": kubernetes(controllermanager.NewControllerManagerCommand),
+	"kube-scheduler": kubernetes(func() *cobra.Command {
+		return scheduler.NewSchedulerCommand()
+	}),
+}
+
+// kubernetes runs a component's own command, which reads os.Args. The command
+// is made late: making one registers flags for the whole process.
+func kubernetes(command func() *cobra.Command) func() {
+	return func() { os.Exit(cli.Run(command())) }
 }
 
 func main() {
+	names := strings.Join(slices.Sorted(maps.Keys(components)), "|")
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: controlplane etcd|kube-apiserver|kube-controller-manager|kube-scheduler [flags]")
+		fmt.Fprintf(os.Stderr, "usage: controlplane %s [flags]\n", names)
 		os.Exit(2)
 	}
-	command, known := component(os.Args[1])
+	run, known := components[os.Args[1]]
 	if !known {
-		fmt.Fprintf(os.Stderr, "controlplane: no component %q\n", os.Args[1])
+		fmt.Fprintf(os.Stderr, "controlplane: %q is none of %s\n", os.Args[1], names)
 		os.Exit(2)
 	}
-	// The components' commands read the process's arguments, so each has to see
-	// its own flags alone.
-	os.Args = append([]string{os.Args[1]}, os.Args[2:]...)
-	os.Exit(cli.Run(command))
+	os.Args = os.Args[1:]
+	run()
 }

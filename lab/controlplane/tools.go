@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
 // SPDX-FileCopyrightText: The gpuops.reservations contributors
+// SPDX-License-Identifier: GPL-3.0-or-later
 
 //go:build tools
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from .cluster_objects import (
     Alert,
@@ -24,9 +24,9 @@ from .cluster_objects import (
 )
 from .errors import ObservationError
 from .fleet_files import FleetTree
-from .strict_model import Field, ObservedModel, ValidationError
+from .strict_model import ObservedModel, ValidationError
 
-FORMAT = "gpuops.reservations/snapshot/v1"
+FORMAT: Final = "gpuops.reservations/snapshot/v1"
 
 
 class AlertsObserved(ObservedModel):
@@ -88,7 +88,7 @@ class Snapshot(ObservedModel):
         lock: the lock branch: lock.yaml.
     """
 
-    format: Literal["gpuops.reservations/snapshot/v1"] = Field(default="gpuops.reservations/snapshot/v1")
+    format: Literal["gpuops.reservations/snapshot/v1"]
     cluster: str
     observed: ClusterObserved
     fleet: FleetTree
