@@ -1,0 +1,31 @@
+# -*- coding: utf-8 -*-
+# Copyright: The gpuops.reservations contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Which pool, and for which ticket and run."""
+
+    DOCUMENTATION = r"""
+options:
+  profile_id:
+    description:
+      - Stable id of the GPU profile whose devices are the pool, for example V(h100-vm).
+    type: str
+"""
+
+    TICKET = r"""
+options:
+  ticket:
+    description:
+      - Ticket of the change. It is lower-cased first; the reservation's id is C(gpu-res-) and the ticket.
+    type: str
+  run_id:
+    description:
+      - Identity of this run, as P(gpuops.reservations.gpu_lock#module) gave it. A change is made only while
+        the pool's lock still names this run, so that of two runs of one ticket the earlier stops.
+    type: str
+"""
