@@ -17,7 +17,7 @@ attributes:
   diff_mode:
     description: Shows in C(diff) mode what changes, or would change.
   idempotent:
-    description: When run twice in a row with nothing else happening in between, the second run changes nothing.
+    description: When run twice with nothing else happening in between, the second run changes nothing.
 """
 
     READ_ONLY = r"""
