@@ -54,12 +54,6 @@ options:
         C(kube-system) must be the one that the policy names. Otherwise nothing more is read.
       - If not set, the value of the environment variable E(GPUOPS_CLUSTER) is used.
     type: str
-  snapshot:
-    description:
-      - Path of a saved snapshot, in place of a connection. Read-only modules then work offline and give the
-        results that they gave when it was saved.
-      - Mutually exclusive with O(kubeconfig) and O(host).
-    type: path
   alerts_url:
     description:
       - Base URL of a Prometheus, whose C(/api/v1/alerts) and C(/api/v1/rules) are read.
@@ -72,4 +66,14 @@ requirements:
   - pydantic >= 2.10
   - jmespath >= 1.0
   - PyYAML >= 6.0.2
+"""
+
+    SNAPSHOT = r"""
+options:
+  snapshot:
+    description:
+      - Path of a saved snapshot, in place of connection and fleet repository. The module then works offline
+        and gives the result that it gave when the snapshot was saved.
+      - Where it is set, nothing is contacted, whatever else is set.
+    type: path
 """

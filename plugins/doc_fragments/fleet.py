@@ -23,12 +23,6 @@ options:
       - Branch of the fleet repository that holds policy, orders, records and the cluster's configuration.
     type: str
     default: main
-  cluster:
-    description:
-      - Name of the cluster, which is also its folder below C(clusters/) in the fleet repository, possibly two
-        levels deep, for example V(eu/one).
-      - If not set, the value of the environment variable E(GPUOPS_CLUSTER) is used.
-    type: str
 requirements:
   - git
 """

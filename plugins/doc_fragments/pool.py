@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Which pool, and for which ticket and run."""
+    """Which pool, and which run may change it."""
 
     DOCUMENTATION = r"""
 options:
@@ -15,17 +15,20 @@ options:
     description:
       - Stable id of the GPU profile whose devices are the pool, for example V(h100-vm).
     type: str
+    required: true
 """
 
-    TICKET = r"""
+    RUN = r"""
 options:
   ticket:
     description:
       - Ticket of the change. It is lower-cased first; the reservation's id is C(gpu-res-) and the ticket.
     type: str
+    required: true
   run_id:
     description:
-      - Identity of this run, as P(gpuops.reservations.gpu_lock#module) gave it. A change is made only while
-        the pool's lock still names this run, so that of two runs of one ticket the earlier stops.
+      - Identity of this run, as M(gpuops.reservations.gpu_lock) gave it. A change is made only while the
+        pool's lock still names this run, so that of two runs of one ticket the earlier stops at its next step.
     type: str
+    required: true
 """
