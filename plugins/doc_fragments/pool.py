@@ -28,7 +28,7 @@ options:
   run_id:
     description:
       - Identity of this run, as M(gpuops.reservations.gpu_lock) gave it. A change is made only while the
-        pool's lock still names this run, so that of two runs of one ticket the earlier stops at its next step.
+        pool's lock still names this run, so of two runs of one ticket the earlier stops at its next step.
     type: str
     required: true
 """
