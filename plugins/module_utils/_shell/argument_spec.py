@@ -50,39 +50,49 @@ class ArgumentSpec:
         }
 
 
-def _env(*names: str) -> tuple[Any, list[str]]:
+def environment(*names: str) -> tuple[Any, list[str]]:
+    """The fallback of an option: the first of these environment variables that is set."""
     return (env_fallback, list(names))
 
 
 CONNECTION = ArgumentSpec(
     options={
-        "kubeconfig": {"type": "path", "fallback": _env("K8S_AUTH_KUBECONFIG", "KUBECONFIG")},
-        "context": {"type": "str", "fallback": _env("K8S_AUTH_CONTEXT")},
-        "host": {"type": "str", "fallback": _env("K8S_AUTH_HOST")},
-        "api_key": {"type": "str", "no_log": True, "fallback": _env("K8S_AUTH_API_KEY")},
-        "ca_cert": {"type": "path", "aliases": ["ssl_ca_cert"], "fallback": _env("K8S_AUTH_SSL_CA_CERT")},
+        "kubeconfig": {"type": "path", "fallback": environment("K8S_AUTH_KUBECONFIG", "KUBECONFIG")},
+        "context": {"type": "str", "fallback": environment("K8S_AUTH_CONTEXT")},
+        "host": {"type": "str", "fallback": environment("K8S_AUTH_HOST")},
+        "api_key": {"type": "str", "no_log": True, "fallback": environment("K8S_AUTH_API_KEY")},
+        "ca_cert": {
+            "type": "path",
+            "aliases": ["ssl_ca_cert"],
+            "fallback": environment("K8S_AUTH_SSL_CA_CERT"),
+        },
         "validate_certs": {
             "type": "bool",
             "aliases": ["verify_ssl"],
-            "fallback": _env("K8S_AUTH_VERIFY_SSL"),
+            "fallback": environment("K8S_AUTH_VERIFY_SSL"),
         },
-        "cluster": {"type": "str", "fallback": _env("GPUOPS_CLUSTER")},
-        "alerts_url": {"type": "str", "fallback": _env("GPUOPS_ALERTS_URL")},
+        "cluster": {"type": "str", "fallback": environment("GPUOPS_CLUSTER")},
+        "alerts_url": {"type": "str", "fallback": environment("GPUOPS_ALERTS_URL")},
     },
 )
 
 FLEET = ArgumentSpec(
     options={
-        "fleet_repo": {"type": "str", "fallback": _env("GPUOPS_FLEET_REPO")},
+        "fleet_repo": {"type": "str", "fallback": environment("GPUOPS_FLEET_REPO")},
         "fleet_branch": {"type": "str", "default": "main"},
     },
 )
+
+CLUSTER = ArgumentSpec(options={"cluster": {"type": "str", "fallback": environment("GPUOPS_CLUSTER")}})
+"""Which cluster, for a module that reads nothing but the fleet repository."""
 
 OBSERVER = CONNECTION.merge(FLEET)
 """What every module that reads the world takes."""
 
 SNAPSHOT = ArgumentSpec(options={"snapshot": {"type": "path"}})
 """Read-only modules: a saved snapshot in place of fleet and connection; where set, nothing is contacted."""
+
+PROFILE = ArgumentSpec(options={"profile_id": {"type": "str", "required": True}})
 
 RUN = ArgumentSpec(
     options={

@@ -51,7 +51,9 @@ def run_module(spec: ArgumentSpec, work: Work, libraries: tuple[str, ...] = tupl
         _require(libraries)
         outcome = work(Invocation(module.params, module.check_mode, module.warn))
     except DependencyMissing as error:
-        module.fail_json(msg=missing_required_lib(error.library), exception=error.traceback, **_described(error))
+        module.fail_json(
+            msg=missing_required_lib(error.library), exception=error.traceback, **_described(error)
+        )
     except GpuopsError as error:
         module.fail_json(**_masked(module, failure(error)))
     else:
@@ -63,7 +65,9 @@ def run_module(spec: ArgumentSpec, work: Work, libraries: tuple[str, ...] = tupl
 def _require(libraries: tuple[str, ...]) -> None:
     for name in libraries:
         if importlib.util.find_spec(name) is None:
-            raise DependencyMissing(LIBRARIES[name], f"no module named {name!r} on the Python path of this module")
+            raise DependencyMissing(
+                LIBRARIES[name], f"no module named {name!r} on the Python path of this module"
+            )
 
 
 def success(outcome: Outcome) -> dict[str, Any]:
