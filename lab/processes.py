@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: The gpuops.reservations contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes in the background: started in a group of their own, found again, and stopped to the last one.
+
+Each carries its lab's folder and its own name in its environment, and hands that down to its children.
+So a process is found even when the command that started it was killed before it could write its record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import psutil
+
+from .directory import CHECKOUT, LabDirectory
+from .errors import LabError
+from .private_file import write_private
+
+_FOLDER = "GPUOPS_LAB_PROCESS_OF"
+_NAME = "GPUOPS_LAB_PROCESS_NAME"
+# How long a process may take to end by itself before it is killed.
+_GRACE_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Record:
+    """A process as it was started. The start time tells it from a later process with the same number."""
+
+    name: str
+    pid: int
+    created: float
+
+
+def start(lab: LabDirectory, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Record:
+    """Start ``command`` with exactly ``environment`` (and its marks); output goes to the log of ``name``."""
+    process = _spawn(lab, name, command, environment)
+    record = Record(name, process.pid, psutil.Process(process.pid).create_time())
+    write_private(lab.run / f"{name}.json", json.dumps(asdict(record)).encode())
+    return record
+
+
+def run(
+    lab: LabDirectory,
+    name: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    on_line: Callable[[str], None],
+) -> int:
+    """Run ``command`` to its end and return its exit code. Its lines go to its log and to ``on_line``."""
+    lab.logs.mkdir(parents=True, exist_ok=True)
+    with lab.log(name).open("ab+") as output:
+        output.seek(0, os.SEEK_END)
+        process = _spawn(lab, name, command, environment)
+        try:
+            code = None
+            while code is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    code = process.wait(timeout=0.1)
+                for line in _complete_lines(output, at_end=code is not None):
+                    on_line(line)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    return code
+
+
+def _complete_lines(output: BinaryIO, *, at_end: bool) -> list[str]:
+    lines = []
+    while line := output.readline():
+        if not line.endswith(b"\n") and not at_end:
+            output.seek(-len(line), os.SEEK_CUR)
+            break
+        lines.append(line.decode(errors="replace").rstrip("\n"))
+    return lines
+
+
+def _spawn(
+    lab: LabDirectory, name: str, command: Sequence[str], environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    lab.logs.mkdir(parents=True, exist_ok=True)
+    with lab.log(name).open("ab") as log:
+        try:
+            return subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=CHECKOUT,
+                env={**environment, _FOLDER: str(lab.root), _NAME: name},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LabError(
+                f"{name} cannot be started: {command[0]}: {error.strerror}",
+                "if a file of the build cache was removed, remove the rest of it too and start again",
+            ) from error
+
+
+def recorded(lab: LabDirectory) -> dict[str, Record]:
+    """The records of this lab, by name; also of processes that have ended."""
+    if not lab.run.is_dir():
+        return {}
+    found = {}
+    for path in sorted(lab.run.glob("*.json")):
+        record = Record(**json.loads(path.read_text()))
+        found[record.name] = record
+    return found
+
+
+def alive(record: Record) -> bool:
+    """Whether that very process still runs."""
+    try:
+        process = psutil.Process(record.pid)
+        return process.create_time() == record.created and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def everything(lab: LabDirectory) -> list[psutil.Process]:
+    """Every process that carries this lab's mark: those that were started, and their children."""
+    return [process for process, _ in _marked(lab)]
+
+
+def stop(lab: LabDirectory, names: Sequence[str]) -> None:
+    """End these processes and their children: asked first, killed when they take longer than 3 s."""
+    _end([process for process, name in _marked(lab) if name in names])
+    for name in names:
+        (lab.run / f"{name}.json").unlink(missing_ok=True)
+
+
+def stop_everything(lab: LabDirectory, asked: Sequence[str]) -> int:
+    """End every process of this lab; those not in ``asked`` are killed at once. Returns how many there were.
+
+    Raises LabError when one is left after that.
+    """
+    marked = list(_marked(lab))
+    _end([process for process, name in marked if name in asked])
+    # A process may have been started while the first ones ended; look until none is left.
+    deadline = time.monotonic() + 10
+    while left := everything(lab):
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"processes of {lab.root} cannot be ended: "
+                + ", ".join(str(process.pid) for process in left),
+                "look at them with ps, end them, and run lab-down again",
+            )
+        _signal(left, signal.SIGKILL)
+        psutil.wait_procs(left, timeout=1)
+    for name in recorded(lab):
+        (lab.run / f"{name}.json").unlink(missing_ok=True)
+    return len(marked)
+
+
+def freeze(record: Record) -> None:
+    """Stop a process in its tracks, and return once every thread of it stands still."""
+    os.kill(record.pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 5
+    while not all(state in "tT" for state in _thread_states(record.pid)):
+        if time.monotonic() > deadline:
+            thaw(record)
+            raise LabError(f"{record.name} does not stand still after 5 s", "start again with lab-down")
+        time.sleep(0.005)
+
+
+def thaw(record: Record) -> None:
+    """Let a frozen process go on."""
+    os.kill(record.pid, signal.SIGCONT)
+
+
+def _thread_states(pid: int) -> list[str]:
+    # The state is the first word after the program's name, which stands in brackets and may hold any.
+    return [
+        path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")
+    ]
+
+
+def _marked(lab: LabDirectory) -> Iterator[tuple[psutil.Process, str]]:
+    for process in psutil.process_iter():
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            environment = process.environ()
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue  # gone, or another user's: not ours either way
+        if environment.get(_FOLDER) == str(lab.root):
+            yield process, environment.get(_NAME, "")
+
+
+def _end(wanted: Sequence[psutil.Process]) -> None:
+    _signal(wanted, signal.SIGTERM)
+    _, left = psutil.wait_procs(wanted, timeout=_GRACE_SECONDS)
+    _signal(left, signal.SIGKILL)
+    psutil.wait_procs(left, timeout=_GRACE_SECONDS)
+
+
+def _signal(wanted: Sequence[psutil.Process], number: signal.Signals) -> None:
+    for process in wanted:
+        try:
+            # A frozen process would take its end only after it is thawed.
+            process.send_signal(number)
+            if number is signal.SIGTERM:
+                process.send_signal(signal.SIGCONT)
+        except psutil.NoSuchProcess:
+            continue

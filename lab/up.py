@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: The gpuops.reservations contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""lab-up: from nothing, from a half-started lab, or from a running one, to a lab that is ready."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from . import (
+    binaries,
+    canary,
+    control_plane,
+    environment,
+    external,
+    nodes,
+    ports,
+    processes,
+    product,
+    ready,
+    saved,
+    sources,
+    state,
+    stop,
+)
+from .api import Api
+from .cleanup import nothing_left
+from .components import Programs, api_server_url
+from .directory import CHECKOUT, LabDirectory
+from .errors import LabError
+from .identities import ADMINISTRATOR
+from .progress import Progress
+from .saved import remove
+from .state import State
+
+_EMBEDDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+def up(lab: LabDirectory, progress: Progress, *, bare: bool) -> None:
+    """Start what does not run, and write ``env`` anew. Whatever fails leaves no process behind."""
+    if not bare and product.absent():
+        progress.complain(f"started bare: this checkout lacks {', '.join(product.absent())}")
+        bare = True
+    programs = binaries.programs(os.environ, progress.say)
+    known = state.load(lab)
+    cluster = os.environ.get("GPUOPS_LAB_KUBECONFIG", "")
+    if known is None or not known.complete or known.bare != bare or known.embedded == bool(cluster):
+        with nothing_left(lab, progress):
+            fresh(lab, programs, progress, bare=bare, cluster=cluster)
+        return
+    dead = not_running(lab, known)
+    if dead:
+        progress.say(f"the lab in {lab.root} does not run ({', '.join(dead)}): starting it as it was")
+        with nothing_left(lab, progress):
+            start_again(lab, programs, progress, known)
+    else:
+        settle(lab, progress)
+        progress.say(f"the lab in {lab.root} runs already")
+    finish(lab, progress, known)
+
+
+def fresh(lab: LabDirectory, programs: Programs, progress: Progress, *, bare: bool, cluster: str) -> None:
+    """Start a lab from nothing; what an earlier one left behind is removed first."""
+    ended = stop.processes_of(lab)
+    if ended:
+        progress.say(f"ended {ended} processes of an earlier lab in {lab.root}")
+    stop.wipe(lab)
+    for leftover in (lab.logs, lab.audit_log, lab.audit_log_previous):
+        remove(leftover)
+    begun = State(
+        embedded=not cluster,
+        bare=bare,
+        complete=False,
+        fixture=sources.fixture_key(CHECKOUT),
+        ports=ports.choose({}),
+    )
+    state.save(lab, begun)
+    if begun.embedded:
+        control_plane.new_credentials(lab)
+        control_plane.write_kubeconfigs(lab, begun.ports)
+        control_plane.start(programs, lab, begun.ports)
+        progress.say(f"control plane ready at {api_server_url(begun.ports)}")
+    else:
+        external.take(lab, cluster)
+        control_plane.start_kwok(programs, lab, begun.ports)
+        progress.say(f"the cluster of {cluster} is fresh, and is the lab's now")
+    if not bare:
+        product.start_platform(lab)
+        progress.say("platform's controllers ready")
+        product.fixture(lab, "apply", progress)
+        product.install(lab, progress)
+    settle(lab, progress)
+    finish(lab, progress, begun)
+    if begun.embedded:
+        saved.save(lab, [processes.recorded(lab)[name] for name in running_names(begun)])
+    state.save(lab, replace(begun, complete=True))
+
+
+def start_again(lab: LabDirectory, programs: Programs, progress: Progress, known: State) -> None:
+    """Start a complete lab that was stopped, in whole or in part, with the content it has."""
+    stop.processes_of(lab)
+    chosen = ports.choose(known.ports)
+    state.save(lab, replace(known, ports=chosen))
+    if known.embedded:
+        control_plane.write_kubeconfigs(lab, chosen)
+        control_plane.start(programs, lab, chosen)
+        progress.say(f"control plane ready at {api_server_url(chosen)}")
+    else:
+        control_plane.start_kwok(programs, lab, chosen)
+    if not known.bare:
+        product.start_platform(lab)
+        progress.say("platform's controllers ready")
+    settle(lab, progress)
+
+
+def settle(lab: LabDirectory, progress: Progress) -> None:
+    """Wait for what a person would stumble over: nodes without heartbeat, admission that is not ready."""
+    api = Api(lab.kubeconfig(ADMINISTRATOR.name))
+    ready.wait("the played nodes", nodes.beat(api), seconds=60, lab=lab)
+    if not canary.policies_installed(api):
+        return
+    names = canary.namespaces_to_try(api.get("/api/v1/namespaces")["items"])
+    ready.wait("admission", canary.admits(api, names), seconds=90, lab=lab)
+    progress.say(f"admission answers in {len(names)} namespaces")
+
+
+def finish(lab: LabDirectory, progress: Progress, known: State) -> None:
+    """Write ``env``. Raises LabError when it lacks what playbooks take their defaults from."""
+    environment.write(lab)
+    missing = [] if known.bare else environment.missing(environment.exports(lab))
+    if missing:
+        raise LabError(
+            f"{lab.platform_env} does not give {', '.join(missing)}",
+            f"read {lab.log(product.PLATFORM)}: the platform's controllers write that file",
+        )
+    progress.say(f"ready: . {lab.env}")
+
+
+def running_names(known: State) -> list[str]:
+    """Names of the processes that a lab of this kind consists of."""
+    own = list(_EMBEDDED) if known.embedded else []
+    return [*own, "kwok", *([] if known.bare else [product.PLATFORM])]
+
+
+def not_running(lab: LabDirectory, known: State) -> list[str]:
+    """Names of the processes that ought to run and do not."""
+    records = processes.recorded(lab)
+    return [
+        name for name in running_names(known) if name not in records or not processes.alive(records[name])
+    ]
