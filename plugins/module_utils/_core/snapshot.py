@@ -54,6 +54,8 @@ class ClusterObserved(ObservedModel):
         server_version: its gitVersion.
         pods: only Pods with a device resource or a resource claim, in any phase.
         plugin_pods: Pods of the device-plugin namespaces gpu-operator and hami-system.
+        earlier_leases: leases as they were before, where some looked old or ahead and were read again.
+        earlier_server_time: the Date header of that earlier reading.
     """
 
     uid: str = ""
@@ -62,6 +64,8 @@ class ClusterObserved(ObservedModel):
     namespaces: tuple[Namespace, ...] = ()
     nodes: tuple[Node, ...] = ()
     leases: tuple[Lease, ...] = ()
+    earlier_leases: tuple[Lease, ...] = ()
+    earlier_server_time: str = ""
     pods: tuple[Pod, ...] = ()
     plugin_pods: tuple[Pod, ...] = ()
     organizations: tuple[Organization, ...] = ()
