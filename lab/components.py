@@ -28,7 +28,7 @@ class Programs:
 
 @dataclass(frozen=True)
 class Component:
-    """One process: ``command`` is the whole command line, ``health`` a URL that answers 200 once it serves."""
+    """One process: ``command`` is the whole command line, ``health`` a URL that answers 200 in service."""
 
     name: str
     command: Sequence[str]

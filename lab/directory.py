@@ -24,6 +24,7 @@ _OWN = frozenset(
         "platform.env",
         "run",
         "saved",
+        "saved.new",
     }
 )
 

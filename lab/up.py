@@ -92,7 +92,7 @@ def fresh(lab: LabDirectory, programs: Programs, progress: Progress, *, bare: bo
     settle(lab, progress)
     finish(lab, progress, begun)
     if begun.embedded:
-        saved.save(lab, [processes.recorded(lab)[name] for name in running_names(begun)])
+        saved.save(lab, processes.everything(lab))
     state.save(lab, replace(begun, complete=True))
 
 
