@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +15,25 @@ from .._core.fleet_files import FleetTree
 from .fleet_cache import FleetCache, default_cache_dir
 from .fleet_commit import CommitIdentity, build_commit
 from .fleet_objects import HistoryEntry, checked_branch, read_history, read_tree, tip
-from .fleet_push import dry_push, push_commit
+from .fleet_push import Move, dry_push, push_commits
 from .fleet_remote import fleet_remote
 from .git_program import GitProgram
 
 _TIMEOUT_SECONDS: Final = 120.0
 _HISTORY_LIMIT: Final = 10_000
+
+
+@dataclass(frozen=True)
+class BranchChange:
+    """A branch's part in a change of several branches.
+
+    Attributes:
+        base: the branch's commit as it was read; empty where it does not exist.
+        files: new content by path; None takes the file away.
+    """
+
+    base: str
+    files: Mapping[str, bytes | None]
 
 
 class FleetRepository:
@@ -122,6 +136,44 @@ class FleetRepository:
             identity=identity,
         )
 
+    def commit_together(
+        self,
+        changes: Mapping[str, BranchChange],
+        message: str,
+        *,
+        identity: CommitIdentity | None = None,
+    ) -> dict[str, str]:
+        """As :meth:`commit`, for several branches at once: all of them move, or none does.
+
+        Args:
+            changes: by branch, what was read and what is to change.
+            message: the message of every commit.
+            identity: as for :meth:`commit`.
+
+        Returns:
+            The new revision of each branch; the old one where nothing changed there.
+        """
+        for branch in changes:
+            checked_branch(branch)
+
+        def build_and_push(git: GitProgram) -> dict[str, str]:
+            made = {}
+            for branch, change in changes.items():
+                _require_tip(git, branch, change.base)
+                made[branch] = build_commit(
+                    git, change.base, change.files, message, identity or self._identity
+                )
+            moves = [
+                Move(branch, changes[branch].base, commit)
+                for branch, commit in made.items()
+                if commit != changes[branch].base
+            ]
+            if moves:
+                push_commits(git, moves, lambda: self._cache.refetch(git))
+            return made
+
+        return self._cache.with_fresh_clone(build_and_push)
+
     def propose(
         self,
         branch: str,
@@ -151,7 +203,8 @@ class FleetRepository:
             _require_tip(git, branch, base_revision)
             made = build_commit(git, upon_revision, changes, message, identity or self._identity)
             if made != base_revision:
-                push_commit(git, branch, base_revision, made, lambda: self._cache.refetch(git))
+                moves = [Move(branch, base_revision, made)]
+                push_commits(git, moves, lambda: self._cache.refetch(git))
             return made
 
         return self._cache.with_fresh_clone(build_and_push)
@@ -169,7 +222,7 @@ class FleetRepository:
             _require_tip(git, branch, base_revision)
             trial = {".gpuops-trial": base_revision.encode()}
             made = build_commit(git, base_revision, trial, "trial", self._identity)
-            dry_push(git, branch, base_revision, made)
+            dry_push(git, Move(branch, base_revision, made))
 
         self._cache.with_fresh_clone(try_push)
 
