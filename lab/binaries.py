@@ -119,7 +119,7 @@ def _build(folder: Path, settings: list[str], environment: Mapping[str, str], sa
     go = toolchain.find(say)
     say(
         f"building the control plane (etcd, Kubernetes {kubernetes_version(SOURCES)}, KWOK) with {go}: "
-        "once, 10 to 15 minutes on two cores, less than a minute where Go's own cache has most of it"
+        "once, 5 to 15 minutes on two cores, less than a minute where Go's own cache has most of it"
     )
     go_environment = {
         **environment,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from . import environment, processes, ready
 from .directory import CHECKOUT, LabDirectory
@@ -24,12 +25,13 @@ def absent() -> list[str]:
 
 def start_platform(lab: LabDirectory) -> None:
     """Start the platform's controllers, and wait until they have said where they listen."""
-    lab.platform_env.unlink(missing_ok=True)
+    before = _version_of(lab.platform_env)
     command = [sys.executable, "-m", "lab.platform", "serve", "--state-dir", str(lab.root)]
-    record = processes.start(lab, PLATFORM, command, environment.for_programs(lab))
+    supervised = [sys.executable, "-m", "lab.supervisor", *command]
+    record = processes.start(lab, PLATFORM, supervised, environment.for_programs(lab))
     ready.wait(
         "the platform's controllers",
-        lambda: None if lab.platform_env.is_file() else f"{lab.platform_env} is not there",
+        lambda: None if _version_of(lab.platform_env) != before else f"{lab.platform_env} is not written",
         seconds=60,
         lab=lab,
         needs=[record],
@@ -46,6 +48,15 @@ def install(lab: LabDirectory, progress: Progress) -> None:
     progress.say("running playbooks/install.yml as the administrator")
     program = [sys.executable, "-m", "ansible", "playbook", str(_INSTALL)]
     _run(lab, "install", program, progress, quiet=True)
+
+
+def _version_of(path: Path) -> tuple[int, int] | None:
+    """Another value for each time the file is replaced; None without one. What was in it stays: ports."""
+    try:
+        seen = path.stat()
+    except FileNotFoundError:
+        return None
+    return seen.st_ino, seen.st_mtime_ns
 
 
 def _run(
