@@ -118,7 +118,7 @@ def _only_one(path: Path, say: Say) -> Iterator[None]:
 def _build(folder: Path, settings: list[str], environment: Mapping[str, str], say: Say) -> None:
     go = toolchain.find(say)
     say(
-        f"building the control plane (etcd, Kubernetes {kubernetes_version(SOURCES)}, KWOK) with {go}: "
+        f"building the control plane (Kubernetes {kubernetes_version(SOURCES)} and KWOK) with {go}: "
         "once, 5 to 15 minutes on two cores, less than a minute where Go's own cache has most of it"
     )
     go_environment = {

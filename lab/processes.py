@@ -121,7 +121,7 @@ def alive(record: Record) -> bool:
     """Whether that very process still runs."""
     try:
         process = psutil.Process(record.pid)
-        return process.create_time() == record.created and process.status() != psutil.STATUS_ZOMBIE
+        return process.create_time() == record.created and not _has_ended(process)
     except psutil.NoSuchProcess:
         return False
 
@@ -148,7 +148,7 @@ def stop_everything(lab: LabDirectory, asked: Sequence[str]) -> int:
                 "look at them with ps, end them, and run lab-down again",
             )
         _signal(left, signal.SIGKILL)
-        psutil.wait_procs(left, timeout=1)
+        _still_there(left, seconds=1.0)
     for name in recorded(lab):
         (lab.run / f"{name}.json").unlink(missing_ok=True)
     return len(marked)
@@ -193,9 +193,24 @@ def _marked(lab: LabDirectory) -> Iterator[tuple[psutil.Process, str]]:
 
 def _end(wanted: Sequence[psutil.Process]) -> None:
     _signal(wanted, signal.SIGTERM)
-    _, left = psutil.wait_procs(wanted, timeout=_GRACE_SECONDS)
-    _signal(left, signal.SIGKILL)
-    psutil.wait_procs(left, timeout=_GRACE_SECONDS)
+    _signal(_still_there(wanted, seconds=_GRACE_SECONDS), signal.SIGKILL)
+
+
+def _still_there(wanted: Sequence[psutil.Process], *, seconds: float) -> list[psutil.Process]:
+    """Those that have not ended after so long. One that only waits for its parent to notice has ended."""
+    deadline = time.monotonic() + seconds
+    while (
+        left := [process for process in wanted if not _has_ended(process)]
+    ) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return left
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _signal(wanted: Sequence[psutil.Process], number: signal.Signals) -> None:
