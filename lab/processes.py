@@ -136,8 +136,9 @@ def stop_everything(lab: LabDirectory, asked: Sequence[str]) -> int:
 
     Raises LabError when one is left after that.
     """
-    marked = list(_marked(lab))
-    _end([process for process, name in marked if name in asked])
+    named = list(_marked(lab))
+    marked = [process for process, _ in named]
+    _end([process for process, name in named if name in asked])
     # A process may have been started while the first ones ended; look until none is left.
     deadline = time.monotonic() + 10
     while left := everything(lab):
@@ -148,10 +149,13 @@ def stop_everything(lab: LabDirectory, asked: Sequence[str]) -> int:
                 "look at them with ps, end them, and run lab-down again",
             )
         _signal(left, signal.SIGKILL)
+        marked += left
         _still_there(left, seconds=1.0)
     for name in recorded(lab):
         (lab.run / f"{name}.json").unlink(missing_ok=True)
-    return len(marked)
+    # Dying, a process shows no environment any more, but may hold a port for a moment yet.
+    _still_there(marked, seconds=_GRACE_SECONDS)
+    return len(set(marked))
 
 
 def freeze(wanted: Sequence[psutil.Process]) -> None:
@@ -208,7 +212,10 @@ def _still_there(wanted: Sequence[psutil.Process], *, seconds: float) -> list[ps
 
 def _has_ended(process: psutil.Process) -> bool:
     try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+        # The first thread may be a zombie while others still let go of ports and files.
+        return not process.is_running() or (
+            process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
+        )
     except psutil.NoSuchProcess:
         return True
 

@@ -21,6 +21,7 @@ from . import (
     saved,
     sources,
     state,
+    statuses,
     stop,
 )
 from .api import Api
@@ -38,9 +39,11 @@ _EMBEDDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-schedule
 
 def up(lab: LabDirectory, progress: Progress, *, bare: bool) -> None:
     """Start what does not run, and write ``env`` anew. Whatever fails leaves no process behind."""
-    if not bare and product.absent():
-        progress.complain(f"started bare: this checkout lacks {', '.join(product.absent())}")
-        bare = True
+    if not bare and (lacking := product.absent()):
+        raise LabError(
+            f"this checkout lacks {', '.join(lacking)}",
+            "take a complete checkout, or start the control plane alone: python -m lab up --bare",
+        )
     programs = binaries.programs(os.environ, progress.say)
     known = state.load(lab)
     cluster = os.environ.get("GPUOPS_LAB_KUBECONFIG", "")
@@ -54,8 +57,12 @@ def up(lab: LabDirectory, progress: Progress, *, bare: bool) -> None:
         with nothing_left(lab, progress):
             start_again(lab, programs, progress, known)
     else:
-        settle(lab, progress)
+        look(lab, progress, seconds=1)
         progress.say(f"the lab in {lab.root} runs already")
+        if known.fixture != sources.fixture_key(CHECKOUT):
+            progress.say(
+                "it was filled from other sources than the checkout has now: lab-reset takes them in"
+            )
     finish(lab, progress, known)
 
 
@@ -110,18 +117,38 @@ def start_again(lab: LabDirectory, programs: Programs, progress: Progress, known
     if not known.bare:
         product.start_platform(lab)
         progress.say("platform's controllers ready")
-    settle(lab, progress)
+    look(lab, progress, seconds=45)
 
 
 def settle(lab: LabDirectory, progress: Progress) -> None:
-    """Wait for what a person would stumble over: nodes without heartbeat, admission that is not ready."""
+    """Wait for what a person would stumble over: old heartbeats and statuses, admission that is not ready.
+
+    Raises LabError.
+    """
     api = Api(lab.kubeconfig(ADMINISTRATOR.name))
     ready.wait("the played nodes", nodes.beat(api), seconds=60, lab=lab)
-    if not canary.policies_installed(api):
-        return
-    names = canary.namespaces_to_try(api.get("/api/v1/namespaces")["items"])
-    ready.wait("admission", canary.admits(api, names), seconds=90, lab=lab)
-    progress.say(f"admission answers in {len(names)} namespaces")
+    ready.wait("the organizations' statuses", statuses.fresh(api), seconds=60, lab=lab)
+    _settle_admission(lab, api, progress, seconds=90)
+
+
+def look(lab: LabDirectory, progress: Progress, *, seconds: float) -> None:
+    """Wait for the same, not longer than ``seconds`` each, and only say what does not hold.
+
+    In a lab that is in use a node may be down, or a Pod refused, because somebody wants it so.
+    """
+    api = Api(lab.kubeconfig(ADMINISTRATOR.name))
+    try:
+        ready.wait("the played nodes", nodes.beat(api), seconds=seconds, lab=lab)
+        _settle_admission(lab, api, progress, seconds=seconds)
+    except LabError as error:
+        progress.complain(f"the lab runs, but {error}")
+
+
+def _settle_admission(lab: LabDirectory, api: Api, progress: Progress, *, seconds: float) -> None:
+    if canary.policies_installed(api):
+        names = canary.namespaces_to_try(api.get("/api/v1/namespaces")["items"])
+        ready.wait("admission", canary.admits(api, names), seconds=seconds, lab=lab)
+        progress.say(f"admission answers in {len(names)} namespaces")
 
 
 def finish(lab: LabDirectory, progress: Progress, known: State) -> None:
