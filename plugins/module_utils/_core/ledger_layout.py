@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Final
 
 from .document import Problem, problem
@@ -119,7 +118,7 @@ _STEM_PROBLEM: Final[Mapping[str, Callable[[str], str]]] = {
 def _misplaced(file: FleetFile, entry: str) -> list[Problem]:
     if entry in LEDGER_FOLDERS:
         return [problem(file.path, "is no folder: a link or a file would hide what belongs in the folder")]
-    if PurePosixPath(file.path).name.startswith(RECORD_PREFIX):
+    if file.path.rpartition("/")[2].startswith(RECORD_PREFIX):
         return [
             problem(file.path, f"looks like a record, and lies outside {RECORDS}/: move it there or away")
         ]
@@ -139,7 +138,7 @@ def _other_records(path: str) -> bool:
 
 def claimed_id(file: FleetFile) -> str:
     """The id that a record's file claims: the one inside, or its name's where none can be read."""
-    stem = PurePosixPath(file.path).name.removesuffix(_SUFFIX)
+    stem = file.path.rpartition("/")[2].removesuffix(_SUFFIX)
     if file.text is None or _ID_LINE.findall(file.text) == [stem]:
         return stem
     try:
