@@ -30,10 +30,13 @@ class BranchChange:
     Attributes:
         base: the branch's commit as it was read; empty where it does not exist.
         files: new content by path; None takes the file away.
+        always: whether the branch moves even where no file changes, so that whoever read it before
+            loses the race.
     """
 
     base: str
     files: Mapping[str, bytes | None]
+    always: bool = False
 
 
 class FleetRepository:
@@ -160,8 +163,9 @@ class FleetRepository:
             made = {}
             for branch, change in changes.items():
                 _require_tip(git, branch, change.base)
+                who = identity or self._identity
                 made[branch] = build_commit(
-                    git, change.base, change.files, message, identity or self._identity
+                    git, change.base, change.files, message, who, always=change.always
                 )
             moves = [
                 Move(branch, changes[branch].base, commit)

@@ -46,6 +46,8 @@ def build_commit(
     changes: Mapping[str, bytes | None],
     message: str,
     identity: CommitIdentity,
+    *,
+    always: bool = False,
 ) -> str:
     """A commit upon ``base`` (empty: a first commit), or ``base`` itself where nothing would change.
 
@@ -55,6 +57,7 @@ def build_commit(
         changes: new content by path, None to take the file away; the file's mode stays.
         message: the commit's message.
         identity: author and committer.
+        always: make a commit even where nothing would change.
 
     Raises:
         InputError: fleet-path-invalid, or commit-message-empty.
@@ -66,7 +69,7 @@ def build_commit(
     for path in changes:
         _check_path(path)
     tree = _tree_with(git, base, changes)
-    if base and tree == git.must(["rev-parse", "--verify", f"{base}^{{tree}}"]).text:
+    if base and not always and tree == git.must(["rev-parse", "--verify", f"{base}^{{tree}}"]).text:
         return base
     parents = ["-p", base] if base else []
     return git.must(

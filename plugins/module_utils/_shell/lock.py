@@ -91,24 +91,19 @@ def _take(invocation: Invocation, reach: Reach) -> Outcome:
     def take_it(document: LockDocument, now: str) -> LockDocument:
         return take(document, (pool,), ticket, run, now=now, step=params["step"]).document
 
-    while True:
+    made: LockChange | None = None
+    while made is None:
         try:
             made = apply_change(invocation, reach, take_it, f"Lock {pool} for {ticket}")
-            break
         except PolicyBlocked as blocked:
             if time.monotonic() >= deadline:
                 raise
             report(f"waiting for the lock of {pool}: {blocked.message}")
             time.sleep(min(params["poll_interval"], max(0.0, deadline - time.monotonic())))
-            confirm_cluster_time(reach)
+            reach.client.version()  # its answer carries the API server's time of now
     held_before = made.before.pools.get(pool)
     taken_over = held_before is not None and held_before.run != run
     return _outcome(made, f"pool {pool} is locked for {ticket}", f"lock pool {pool} for {ticket}", taken_over)
-
-
-def confirm_cluster_time(reach: Reach) -> None:
-    """Ask the API server anything, so that its clock is as new as the next decision."""
-    reach.client.version()
 
 
 def _release(invocation: Invocation, reach: Reach) -> Outcome:

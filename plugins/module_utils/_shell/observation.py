@@ -8,16 +8,18 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .._adapters.observe import confirm_cluster, read_confirmed
 from .._adapters.observe_snapshot import Identify, observe_snapshot
 from .._core.errors import InputError
 from .._core.fleet_files import FleetTree
 from .._core.ledger import Ledger, load_ledger
 from .._core.ledger_view import LedgerView, view_of
 from .._core.lock import LockDocument, read_lock
-from .._core.snapshot import Snapshot, load_snapshot
+from .._core.snapshot import FORMAT, AlertsObserved, Snapshot, load_snapshot
 from .run import Invocation
 from .sources import Reach
 
@@ -130,3 +132,34 @@ def _saved(invocation: Invocation, path: str) -> Snapshot:
             next_action="leave cluster out, or name the right snapshot",
         )
     return snapshot
+
+
+def observe_parts(reach: Reach, parts: Collection[str]) -> Observation:
+    """Look at the fleet and only these parts of the cluster; what was not read must not be judged.
+
+    Args:
+        reach: how the invocation reaches the world.
+        parts: fields of ClusterObserved.
+
+    Raises:
+        ObservationError: as for :func:`observe`.
+    """
+    sources = reach.sources()
+    trees = sources.fleet.read_all(
+        {sources.fleet.branch: sources.folders, sources.lock_branch: sources.lock_folders}
+    )
+    fleet = trees[sources.fleet.branch]
+    if not fleet.revision:
+        raise sources.fleet.branch_missing()
+    uid, cluster = identity_by(reach.cluster)(fleet)
+    confirm_cluster(reach.client, uid, cluster)
+    return observation_of(
+        Snapshot(
+            format=FORMAT,
+            cluster=cluster,
+            observed=read_confirmed(reach.client, uid, parts),
+            fleet=fleet,
+            lock=trees[sources.lock_branch],
+            alerts=AlertsObserved(error="not read"),
+        )
+    )

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.fleet import (
     BranchChange,
     FleetRepository,
@@ -94,3 +95,20 @@ def test_nothing_to_change_pushes_nothing(fleet: FleetRepository) -> None:
     made = fleet.commit_together({"main": BranchChange(read["main"], {"a": b"1"})}, "again")
     assert made == {"main": read["main"]}
     assert tips(fleet) == read
+
+
+def test_a_branch_that_always_moves_makes_earlier_readers_lose(
+    fleet: FleetRepository, bare: Path, tmp_path: Path
+) -> None:
+    fleet.commit(LOCK, "", {"lock.yaml": b"pools: {}\n"}, "lock")
+    read = tips(fleet)
+    fleet.commit_together(
+        {
+            "main": BranchChange(read["main"], {"a": b"2"}),
+            LOCK: BranchChange(read[LOCK], {"lock.yaml": b"pools: {}\n"}, always=True),
+        },
+        "touch",
+    )
+    other = FleetRepository(str(bare), cache_dir=tmp_path / "other")
+    with pytest.raises(ConflictError):
+        other.commit(LOCK, read[LOCK], {"lock.yaml": b"pools: {a: 1}\n"}, "too late")
