@@ -10,6 +10,10 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest
+# Another lab beside the first: make lab-up LAB=folder
+ifdef LAB
+export GPUOPS_LAB_DIR := $(abspath $(LAB))
+endif
 TICKET ?= LAB-1
 CASES ?=
 
