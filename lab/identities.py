@@ -70,14 +70,9 @@ def token_file(identities: Sequence[Identity], tokens: Mapping[str, str]) -> byt
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for identity in identities:
-        writer.writerow(
-            (
-                tokens[identity.name],
-                identity.user,
-                identity.user,
-                ",".join(identity.groups),
-            )
-        )
+        # An empty column of groups would be one group without a name.
+        groups = [",".join(identity.groups)] if identity.groups else []
+        writer.writerow([tokens[identity.name], identity.user, identity.user, *groups])
     return text.getvalue().encode()
 
 
