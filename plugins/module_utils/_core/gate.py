@@ -100,7 +100,7 @@ class GateState:
             id="creation-gate",
             status="unknown" if unknown and not surely_open else "fail",
             message=f"{key} is not closed: {'; '.join(faults)}",
-            next_action=f"close it with playbooks/creation_gate.yml, or set {key}=false in cluster-config.env "
+            next_action=f"close it with playbooks/creation_gate.yml, or set {key}=false in the fleet, "
             "and wait until every copy says false",
             object=key,
         )
