@@ -53,8 +53,13 @@ else:
                 raise AttributeError(name)
 
         class BaseModel(metaclass=_RefusingType):
-            def __init__(self, **_kwargs: Any) -> None:
-                _refuse()
+            def __init__(self, **kwargs: Any) -> None:
+                """A default of a field is made when a file is imported: without data, and then unreadable."""
+                if kwargs:
+                    _refuse()
+
+            def __getattr__(self, _name: str) -> Any:
+                return _refuse()
 
         class TypeAdapter:
             def __init__(self, *_args: Any, **_kwargs: Any) -> None:
