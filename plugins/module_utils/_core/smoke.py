@@ -12,13 +12,17 @@ Runbook heading: Assignment procedure, 4. Create the hold and entitlement, step 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
 from .amount import QuantityError, device_count
 from .checks import Check, Status
 from .cluster_objects import Condition, Pod, VirtualMachine, VirtualMachineInstance
 
-NOT_MIGRATABLE = "HostDeviceNotLiveMigratable"
+NOT_MIGRATABLE: Final = "HostDeviceNotLiveMigratable"
+STAGES: Final = ("before", "running", "stopped", "restarted", "gone")
+"""The stages of a whole cycle, in order; each has a result of its own."""
 
 
 @dataclass(frozen=True)
@@ -204,3 +208,24 @@ def judge_gone(world: SmokeWorld) -> tuple[Check, ...]:
             f"delete {world.object} when it is stuck",
         ),
     )
+
+
+def cycle_problem(results: Mapping[str, Any]) -> str:
+    """Why the results of a cycle's stages are no passed cycle; empty where they are.
+
+    Args:
+        results: by stage, the result with ``passed``, ``checks`` and ``uid``.
+    """
+    for stage in STAGES:
+        result = results.get(stage)
+        if not isinstance(result, Mapping):
+            return f"there is no result of stage {stage}"
+        checks = result.get("checks")
+        if not isinstance(checks, list) or not checks:
+            return f"stage {stage} has no checks"
+        if result.get("passed") is not True or any(check.get("status") != "pass" for check in checks):
+            return f"stage {stage} did not pass"
+    first, second = results["running"].get("uid"), results["restarted"].get("uid")
+    if not first or not second or first == second:
+        return "the instance after the start is not another one than before the stop"
+    return ""
