@@ -87,7 +87,7 @@ class FleetCache:
                 git.run(["gc", "--auto", "--quiet"])
             return git
         # Is it the remote or the clone? Listing the remote's branches writes nothing here.
-        answer = git.run(["ls-remote", "--heads", "origin"])
+        answer = git.run(["ls-remote", "--heads", self._remote.url])
         if answer.code != 0:
             raise _unreachable(self._remote, answer.error)
         return self._replaced()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,9 @@ from typing import Final
 from .._core.errors import InputError
 from .git_program import GitProgram
 
-_FILE_MODES: Final = ("100644", "100755")
+_FILE: Final = "100644"
+_FOLDER: Final = "040000"
+_FILE_MODES: Final = (_FILE, "100755")
 
 
 @dataclass(frozen=True)
@@ -80,29 +82,44 @@ def build_commit(
 
 
 def _tree_with(git: GitProgram, base: str, changes: Mapping[str, bytes | None]) -> str:
+    modes = _modes(git, base, changes) if base else {}
+    _check_fits(modes, changes)
     with tempfile.TemporaryDirectory(prefix="index-", dir=git.directory) as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         git.must(["read-tree", base] if base else ["read-tree", "--empty"], environment=index)
-        modes = _modes(git, base, list(changes)) if base else {}
         lines = [_index_line(git, path, changes[path], modes.get(path)) for path in sorted(changes)]
-        answer = git.run(["update-index", "-z", "--index-info"], stdin=b"".join(lines), environment=index)
-        if answer.code != 0:
-            why = f"it does not fit beside the files there: {answer.error}"
-            raise _path_error(", ".join(sorted(changes)), why)
+        git.must(["update-index", "-z", "--index-info"], stdin=b"".join(lines), environment=index)
         return git.must(["write-tree"], environment=index).text
 
 
+def _check_fits(modes: Mapping[str, str], changes: Mapping[str, bytes | None]) -> None:
+    """Git would take a file away to make room for a folder of its name, and the other way round."""
+    written = {path for path, content in changes.items() if content is not None}
+    for path in written:
+        for above in _folders_above(path):
+            if above in written or modes.get(above, _FOLDER) != _FOLDER:
+                raise _path_error(path, f"{above} is a file there")
+    for path in changes:
+        if modes.get(path, _FILE) not in _FILE_MODES:
+            raise _path_error(path, "a folder, a symbolic link or a submodule has this name there")
+
+
+def _folders_above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
 def _index_line(git: GitProgram, path: str, content: bytes | None, mode: str | None) -> bytes:
-    if mode is not None and mode not in _FILE_MODES:
-        raise _path_error(path, "there is a symbolic link or a submodule of this name, and no file")
     if content is None:
         return b"0 " + b"0" * 40 + b"\t" + path.encode() + b"\0"
     oid = git.must(["hash-object", "-w", "--no-filters", "--stdin"], stdin=content).text
-    return f"{mode or '100644'} {oid}\t{path}\0".encode()
+    return f"{mode or _FILE} {oid}\t{path}\0".encode()
 
 
-def _modes(git: GitProgram, base: str, paths: list[str]) -> dict[str, str]:
-    listing = git.must(["ls-tree", "-z", "--full-tree", base, "--", *paths]).output
+def _modes(git: GitProgram, base: str, paths: Iterable[str]) -> dict[str, str]:
+    """The modes of these paths and of all folders above them, where they exist."""
+    wanted = {name for path in paths for name in (path, *_folders_above(path))}
+    listing = git.must(["ls-tree", "-z", "-t", "--full-tree", base, "--", *sorted(wanted)]).output
     modes = {}
     for line in listing.split(b"\0"):
         if line:
