@@ -93,10 +93,10 @@ def groups(current: Faults) -> list[dict[str, Any]]:
 def metrics(current: Faults, *, catalogue_valid: bool, reconcile_errors: int) -> str:
     """The manager's metrics as the platform exports them, and the switches of alerts known by name."""
     active = set(current.names("alerts-firing")) | set(current.names("alerts-pending"))
+    errors = "kube_dc_organization_quota_reconcile_total"
     lines = [
         f"kube_dc_organization_quota_config_valid {int(catalogue_valid)}",
-        'kube_dc_organization_quota_reconcile_total{result="error",stage="entitlement"} '
-        f"{reconcile_errors}",
+        f'{errors}{{result="error",stage="entitlement"}} {reconcile_errors}',
     ]
     lines += [f'lab_alert_active{{name="{name}"}} 1' for name in sorted(active)]
     return "\n".join(lines) + "\n"

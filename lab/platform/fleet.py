@@ -110,7 +110,7 @@ class Fleet:
         try:
             documents = [item for item in yaml.safe_load_all(data) if item]
         except (yaml.YAMLError, UnicodeDecodeError) as err:
-            if self._product.lag.due("rules-unreadable", data, 0):
+            if self._product.lag.first("rules-unreadable", data):
                 LOG.warning(
                     "fleet %s: the rule file cannot be read, nothing of it is applied: %s", revision, err
                 )

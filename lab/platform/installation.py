@@ -11,8 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from .api import CONFIGMAPS, DEFINITIONS, Api, ApiError, JsonObject
-from .catalogue import Profile, load_profiles
+from .api import DEFINITIONS, Api, ApiError, JsonObject
+from .catalogue import Profile
 from .devices import daemonsets
 from .store import dig
 
@@ -36,13 +36,10 @@ def install(api: Api, timeout: float = 30.0) -> None:
     others = [item for item in identities if item["kind"] != "Namespace"]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(api.apply, definitions + namespaces))
-        # The first policies need no definition; a policy's type check is happier when there is one.
         list(pool.map(api.apply, others + daemonsets()))
     _await_served(api, [item["metadata"]["name"] for item in definitions], timeout)
     for document in manifests("policies"):
         api.apply(document)
-    profiles = dig(api.get(CONFIGMAPS, "gpu-profiles", "kube-dc"), "data", "profiles.yaml")
-    api.apply(machine_policy(load_profiles(profiles) if profiles else {}))
 
 
 def _await_served(api: Api, names: list[str], timeout: float) -> None:

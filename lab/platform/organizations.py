@@ -23,6 +23,7 @@ from .api import (
     JsonObject,
     Kind,
 )
+from .installation import machine_policy
 from .product import UNMANAGED, Product, each, stamp, utc_now
 from .store import dig
 
@@ -42,6 +43,7 @@ class Organizations:
         self._product = product
         self._catalogue: catalogue.Catalogue | None = None
         self._rejected = ""
+        self._policed = ""
         self._book = usage.UsageBook()
         self.reconcile_errors = 0
 
@@ -73,6 +75,9 @@ class Organizations:
         plans = dig(store.get(CONFIGMAPS, "billing-plans", "kube-dc"), "data", "plans.yaml")
         profiles = dig(store.get(CONFIGMAPS, "gpu-profiles", "kube-dc"), "data", "profiles.yaml")
         try:
+            if profiles is not None and profiles != self._policed:
+                self._product.api.manager.apply(machine_policy(catalogue.load_profiles(profiles)))
+                self._policed = profiles
             if plans is None:
                 raise catalogue.CatalogueError("ConfigMap kube-dc/billing-plans is missing")
             self._catalogue = catalogue.load(plans, profiles)
@@ -101,11 +106,11 @@ class Organizations:
                         "metadata": {"name": name, "labels": {"kube-dc.com/project": ""}},
                     },
                 )
-            if not dig(item, "status", "ready") or dig(item, "status", "namespace") != name:
+            if not dig(item, "status", "conditions") or dig(item, "status", "namespace") != name:
                 self._status(PROJECTS, item, {"ready": True, "namespace": name, **_ready(item)})
 
         def organization(item: JsonObject) -> None:
-            if dig(item, "status", "ready") is None:
+            if not dig(item, "status", "conditions"):
                 self._status(ORGANIZATIONS, item, {"ready": True, **_ready(item)})
 
         each("organizations", self._managed(), organization)
@@ -130,7 +135,7 @@ class Organizations:
         try:
             hard = entitlement.hard_quota(annotations, self._catalogue)
         except entitlement.UnreadableOrder as err:
-            if self._product.lag.due(f"unreadable/{name}", str(err), 0):
+            if self._product.lag.first(f"unreadable/{name}", str(err)):
                 LOG.warning("organization %s: %s; its quota stays as it is", name, err)
             self.reconcile_errors += 1
             return

@@ -106,6 +106,12 @@ class Lag:
             return seconds <= 0
         return now - known[1] >= seconds
 
+    def first(self, key: str, value: object) -> bool:
+        """Whether this value is another than at the last call: what is worth one line in the log."""
+        known = self._since.get(key)
+        self._since[key] = (value, time.monotonic())
+        return known is None or known[0] != value
+
     def forget(self, key: str) -> None:
         """The thing is as it is wanted: nothing to wait for."""
         self._since.pop(key, None)
