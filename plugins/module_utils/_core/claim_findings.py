@@ -9,15 +9,18 @@ from collections.abc import Iterable
 
 from . import finding_ids as ids
 from .addon_fit import add_on_problems
-from .agreement import HRQ, ORGANIZATION, entitlement_findings, grant_range, surplus_findings, usage_findings
+from .agreement import entitlement_findings
 from .amount import Unlimited
 from .catalogue import PLANS_OBJECT, Catalogue
 from .claims import OrganizationTerms
+from .disagreement import HRQ, ORGANIZATION
 from .entitlement import CATALOGUE
 from .finding import Finding
 from .freshness import status_age, status_fresh
+from .grants import grant_range, surplus_findings
 from .policy import Pool
 from .record import Record
+from .usage_agreement import usage_findings
 from .world import World
 
 
@@ -153,7 +156,7 @@ def _suspended(terms: OrganizationTerms) -> Iterable[Finding]:
             id=ids.SUBSCRIPTION_SUSPENDED,
             severity="warning",
             object=f"organization/{name}",
-            message=f"the subscription of organization {name} is {standing}: what it was sold counts in full, "
+            message=f"the subscription of organization {name} is {standing}: what it was sold counts, "
             "because it gets them back without asking",
             expected="a subscription in good standing",
             observed=standing,

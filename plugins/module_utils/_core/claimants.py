@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -76,6 +76,57 @@ def _starts_by_itself(machine: VirtualMachine) -> bool:
     return machine.run_strategy in {"RerunOnFailure", "Once"} and machine.printable_status not in _AT_REST
 
 
+Key = tuple[str, str]
+Instances = Mapping[Key, VirtualMachineInstance]
+"""Virtual machine instances by (namespace, name)."""
+
+
+def _waiting_pods(
+    resource: str, pods: Iterable[Pod], instances: Instances
+) -> tuple[dict[Key, tuple[int | None, str]], set[Key]]:
+    """Owners of Pods that wait to be scheduled, and owners that have a Pod on a node."""
+    waiting: dict[Key, tuple[int | None, str]] = {}
+    placed: set[Key] = set()
+    for pod in pods:
+        if finished(pod) or not names_resource(pod, resource):
+            continue
+        devices = devices_or_unknown(pod, resource)
+        key = (pod.metadata.namespace, owner_of(pod, instances))
+        if pod.spec.node_name:
+            placed.add(key)
+        elif devices != 0 and not pod.metadata.deletion_timestamp:
+            before, _why = waiting.get(key, (0, ""))
+            why = f"Pod {pod.metadata.name} waits to be scheduled"
+            waiting[key] = (None if before is None or devices is None else before + devices, why)
+    return waiting, placed
+
+
+def _waiting_instances(resource: str, instances: Instances) -> dict[Key, tuple[int | None, str]]:
+    """Owners of instances without a launcher yet."""
+    found: dict[Key, tuple[int | None, str]] = {}
+    for (namespace, name), instance in instances.items():
+        devices = instance.devices.count(resource)
+        controller = instance.metadata.controller
+        owner = f"{controller.kind}/{controller.name}" if controller else f"VirtualMachineInstance/{name}"
+        if devices and instance.phase in _WAITING_PHASES:
+            found[namespace, owner] = (devices, f"its instance is in phase {instance.phase or 'unset'}")
+    return found
+
+
+def _waiting_machines(
+    resource: str, machines: Iterable[VirtualMachine], instances: Instances
+) -> dict[Key, tuple[int | None, str]]:
+    """Machines without an instance that would get one by themselves."""
+    found: dict[Key, tuple[int | None, str]] = {}
+    for machine in machines:
+        namespace, name = machine.metadata.namespace, machine.metadata.name
+        devices = machine.devices.count(resource)
+        if devices and (namespace, name) not in instances and _starts_by_itself(machine):
+            why = f"run strategy {machine.run_strategy or 'unset'} starts it by itself"
+            found[namespace, f"VirtualMachine/{name}"] = (devices, why)
+    return found
+
+
 def claimants_of(
     resource: str,
     pods: Iterable[Pod],
@@ -92,39 +143,11 @@ def claimants_of(
         instances: virtual machine instances.
         tenancy: who owns which namespace.
     """
-    instance_list = tuple(instances)
-    by_name = {(item.metadata.namespace, item.metadata.name): item for item in instance_list}
-    found: dict[tuple[str, str], Claimant] = {}
-    placed: set[tuple[str, str]] = set()
-
-    def add(namespace: str, owner: str, devices: int | None, why: str) -> None:
-        organization = (tenancy.owner(namespace) or ("", ""))[0]
-        found.setdefault((namespace, owner), Claimant(namespace, owner, devices, organization, why))
-
-    for pod in pods:
-        if finished(pod) or not names_resource(pod, resource):
-            continue
-        devices = devices_or_unknown(pod, resource)
-        owner = owner_of(pod, by_name)
-        if pod.spec.node_name:
-            placed.add((pod.metadata.namespace, owner))
-        elif devices != 0 and not pod.metadata.deletion_timestamp:
-            add(pod.metadata.namespace, owner, devices, f"Pod {pod.metadata.name} waits to be scheduled")
-    for instance in instance_list:
-        devices = instance.devices.count(resource)
-        controller = instance.metadata.controller
-        owner = (
-            f"{controller.kind}/{controller.name}"
-            if controller
-            else f"VirtualMachineInstance/{instance.metadata.name}"
-        )
-        key = (instance.metadata.namespace, owner)
-        if devices and instance.phase in _WAITING_PHASES and key not in placed:
-            add(*key, devices, f"its instance is in phase {instance.phase or 'unset'}")
-    for machine in machines:
-        key = (machine.metadata.namespace, f"VirtualMachine/{machine.metadata.name}")
-        devices = machine.devices.count(resource)
-        has_instance = (machine.metadata.namespace, machine.metadata.name) in by_name
-        if devices and not has_instance and key not in placed and _starts_by_itself(machine):
-            add(*key, devices, f"run strategy {machine.run_strategy or 'unset'} starts it by itself")
-    return tuple(found[key] for key in sorted(found))
+    by_name = {(item.metadata.namespace, item.metadata.name): item for item in instances}
+    waiting, placed = _waiting_pods(resource, pods, by_name)
+    later = {**_waiting_machines(resource, machines, by_name), **_waiting_instances(resource, by_name)}
+    found = {**{key: value for key, value in later.items() if key not in placed}, **waiting}
+    return tuple(
+        Claimant(namespace, owner, devices, (tenancy.owner(namespace) or ("", ""))[0], why)
+        for (namespace, owner), (devices, why) in sorted(found.items())
+    )
