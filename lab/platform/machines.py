@@ -13,7 +13,7 @@ import secrets
 import string
 from typing import Any
 
-from .api import INSTANCES, MACHINES, PODS, ApiError, JsonObject
+from .api import INSTANCES, KUBEVIRTS, MACHINES, PODS, ApiError, JsonObject
 from .faults import Faults
 from .product import Product, each, stamp, utc_now
 from .store import dig
@@ -22,7 +22,7 @@ LOG = logging.getLogger("lab.platform")
 MACHINE_FINALIZER = "kubevirt.io/virtualMachineControllerFinalize"
 INSTANCE_FINALIZER = "foregroundDeleteVirtualMachine"
 STUCK_FINALIZER = "lab.gpuops.reservations/device-stuck"
-WATCHED = (INSTANCES, MACHINES, PODS)
+WATCHED = (INSTANCES, KUBEVIRTS, MACHINES, PODS)
 RETRY_SECONDS = 1.0
 
 
@@ -130,6 +130,14 @@ class Machines:
         self._product = product
         self._failures: dict[str, str] = {}
         self._ready_since: dict[str, str] = {}
+
+    def deployed(self) -> None:
+        """An installation without a phase is deployed; one with another phase is a test's."""
+        for item in self._product.store.list(KUBEVIRTS):
+            if not dig(item, "status", "phase"):
+                meta = item["metadata"]
+                status = {"status": {"phase": "Deployed"}}
+                self._product.api.kubevirt.patch(KUBEVIRTS, meta["name"], status, meta["namespace"], "status")
 
     # ---- machines
 

@@ -100,6 +100,7 @@ class Platform:
         self._worker("plugins", plugins.override, DEVICES_WATCHED)
         self._worker("kubelets", kubelets.Kubelets(self.product).play, (*kubelets.WATCHED, CONFIGMAPS))
         guests = machines.Machines(self.product)
+        self._worker("kubevirt", guests.deployed, machines.WATCHED)
         self._worker("machines", guests.machines, (*machines.WATCHED, CONFIGMAPS))
         self._worker("instances", guests.instances, (*machines.WATCHED, CONFIGMAPS))
         self._worker("relist", _Relist(self.product, watching).step, (), 5.0)
