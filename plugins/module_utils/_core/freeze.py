@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 from .approval import two_approvers
+from .document import model_problems
+from .errors import InputError
 from .fields import Text, Time, nothing_or
 from .names import FREEZES, LEDGER_ROOT, require_cluster
+from .redaction import refuse_value
 from .ruled_model import Rule, RuledModel
-from .strict_model import BeforeValidator
+from .strict_model import BeforeValidator, ValidationError
 from .times import moment
 from .yaml_text import to_yaml
 
@@ -71,9 +74,27 @@ def freeze_path(cluster: str, profile: str) -> str:
 def thawed(freeze: Freeze, *, product: str, sre: str, reference: str, at: str) -> Freeze:
     """The freeze, ended by two people.
 
+    Args:
+        freeze: as it stands.
+        product: the Product approver.
+        sre: the SRE approver, another person.
+        reference: what the decision rests on.
+        at: the API server's time, RFC 3339.
+
     Raises:
-        ValidationError: one person twice, something empty, or a time before the freeze.
+        InputError: ``thaw-invalid``: one person twice, something empty, or a time before the freeze;
+            ``identifier-in-document``.
     """
     thaw = {"product": product, "sre": sre, "reference": reference, "at": at}
+    refuse_value(thaw, "thawed")
     value = freeze.value()
-    return Freeze.model_validate({**value, "findings": tuple(value["findings"]), "thawed": thaw})
+    try:
+        return Freeze.model_validate({**value, "findings": tuple(value["findings"]), "thawed": thaw})
+    except ValidationError as error:
+        problems = [f"{field}: {message}" for field, message, _path in model_problems(error)]
+        raise InputError(
+            "thaw-invalid",
+            f"the freeze cannot be ended: {'; '.join(problems)}",
+            next_action="name two different approvers and a reference",
+            details={"problems": problems},
+        ) from error

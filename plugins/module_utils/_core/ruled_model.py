@@ -55,7 +55,8 @@ class RuledModel(StrictModel):
             model = handler(data)
         except ValidationError as error:
             faults = error.errors(include_url=False)
-            broken = _broken(cls.RULES, data, tuple(fault["loc"] for fault in faults))
+            given = {**_defaults(cls), **data} if isinstance(data, Mapping) else data
+            broken = _broken(cls.RULES, given, tuple(fault["loc"] for fault in faults))
             if not broken:
                 raise
             raise _failure(cls.__name__, [*faults, *broken]) from error
@@ -111,3 +112,12 @@ def _attribute(model: BaseModel, alias: str) -> Any:
 @functools.cache
 def _names(model: type[BaseModel]) -> dict[str, str]:
     return {field.alias or name: name for name, field in model.model_fields.items()}
+
+
+@functools.cache
+def _defaults(model: type[BaseModel]) -> dict[str, Any]:
+    return {
+        field.alias or name: field.get_default(call_default_factory=False)
+        for name, field in model.model_fields.items()
+        if not field.is_required() and field.default_factory is None
+    }
