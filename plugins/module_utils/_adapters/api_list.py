@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from .._core.errors import ObservationError
 from .._core.strict_model import Field, ObservedModel, TypeAdapter, ValidationError
+from .api_documents import body_unreadable
 
 PAGE_SIZE: Final = 500
 _RESTARTS: Final = 3
@@ -150,15 +151,3 @@ class ListReader:
 def page_adapter(model: type[Item]) -> TypeAdapter[ListPage[Item]]:
     """The adapter that validates a page of such objects from bytes."""
     return TypeAdapter(ListPage[model])  # type: ignore[valid-type]
-
-
-def body_unreadable(path: str, error: ValidationError) -> ObservationError:
-    """The error for a body that is cut off, or is not what this path answers."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"]) or "the document"
-    return ObservationError(
-        "body-unreadable",
-        f"the answer for {path} is cut off or is not as expected: {where}: {first['msg']}",
-        next_action="check that host or kubeconfig names an API server, then run again",
-        details={"path": path, "field": where},
-    )

@@ -10,12 +10,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import Any, Final, Literal, TypeVar, cast
 
 from .._core.errors import ObservationError
-from .._core.strict_model import Field, ObservedModel, TypeAdapter, ValidationError
-from .api_list import PAGE_SIZE, ListReader, body_unreadable, page_adapter
+from .api_documents import Groups, Review, Version, from_bytes
+from .api_list import PAGE_SIZE, ListReader, page_adapter
 from .api_reply import Reply, error_of, is_absent
 from .api_transport import ApiTransport, Clock, Limits
 from .connection import ConnectionOptions, connect
@@ -29,19 +28,6 @@ FIELD_MANAGER: Final = "gpuops.reservations"
 _PATCH_TYPES: Final = {"merge": "application/merge-patch+json", "json": "application/json-patch+json"}
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _OLD_ANSWER_SECONDS: Final = 60.0
-
-
-class _Version(ObservedModel):
-    git_version: str = Field(alias="gitVersion")
-
-
-class _ReviewStatus(ObservedModel):
-    allowed: bool
-    reason: str = ""
-
-
-class _Review(ObservedModel):
-    status: _ReviewStatus
 
 
 class KubeClient:
@@ -93,7 +79,7 @@ class KubeClient:
 
     def version(self) -> str:
         """The server's gitVersion."""
-        return _from_bytes("/version", _Version, self.get_bytes("/version")).git_version
+        return from_bytes("/version", Version, self.get_bytes("/version")).git_version
 
     def get_bytes(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """The body of whatever a path answers, which has to be a success."""
@@ -106,7 +92,7 @@ class KubeClient:
             return None
         if reply.status != 200:
             raise error_of("GET", path, reply)
-        return _from_bytes(path, model, reply.body)
+        return from_bytes(path, model, reply.body)
 
     def list(
         self,
@@ -124,8 +110,8 @@ class KubeClient:
 
     def serves_group(self, group: str) -> bool:
         """Whether the API server has any resource of this API group."""
-        groups = _from_bytes("/apis", dict[str, Any], self.get_bytes("/apis"))
-        return any(entry.get("name") == group for entry in groups["groups"])
+        found = from_bytes("/apis", Groups, self.get_bytes("/apis"))
+        return any(entry.name == group for entry in found.groups)
 
     def access_review(
         self,
@@ -148,7 +134,7 @@ class KubeClient:
         reply = self._dated(self._transport.ask(_REVIEWS, json.dumps(body).encode()))
         if reply.status not in (200, 201):
             raise error_of("GET", _REVIEWS, reply)
-        return _from_bytes(_REVIEWS, _Review, reply.body).status.allowed
+        return from_bytes(_REVIEWS, Review, reply.body).status.allowed
 
     def patch(
         self,
@@ -224,7 +210,7 @@ class KubeClient:
         reply = self._sent(method, path, body, content_type, dry_run=dry_run)
         if reply.status not in (200, 201, 202):
             raise error_of(method, path, reply)
-        return _from_bytes(path, dict[str, Any], reply.body)
+        return from_bytes(path, dict[str, Any], reply.body)
 
     def _sent(self, method: str, path: str, body: Any, content_type: str, *, dry_run: bool) -> Reply:
         query = {} if method == "DELETE" else {"fieldManager": FIELD_MANAGER}
@@ -265,19 +251,6 @@ class KubeClient:
                 next_action="see which proxy answers from a cache, or which API server's clock is wrong",
             )
         return reply
-
-
-@cache
-def _adapter(model: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(model)
-
-
-def _from_bytes(path: str, model: type[Model], body: bytes) -> Model:
-    try:
-        value: Model = _adapter(cast("Any", model)).validate_json(body)
-    except ValidationError as error:
-        raise body_unreadable(path, error) from error
-    return value
 
 
 def _with_precondition(body: Patch, resource_version: str) -> Patch:
