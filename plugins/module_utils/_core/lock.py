@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from .document import require
 from .errors import ConflictError, InputError, ObservationError, PolicyBlocked
@@ -58,24 +58,21 @@ class GateUse(RuledModel):
     closed_for: tuple[LockHolder, ...] = Field(alias="closedFor")
 
 
-_UNUSED: Final = {"openBefore": False, "closedFor": ()}
-
-
 class Gates(StrictModel):
-    vm: GateUse = Field(default_factory=lambda: GateUse.model_validate(_UNUSED))
-    shared: GateUse = Field(default_factory=lambda: GateUse.model_validate(_UNUSED))
-
-
-Cap = Annotated[Count | None, Field()]
-"""A project's device cap before us; None where there was none."""
+    vm: GateUse
+    shared: GateUse
 
 
 class LockDocument(StrictModel):
-    """lock.yaml on the lock branch."""
+    """lock.yaml on the lock branch. Every section has to be there: an absent one is not an empty one.
 
-    pools: dict[Label, PoolLock] = {}
-    gate: Gates = Field(default_factory=Gates)
-    project_caps: dict[Ticket, Cap] = Field(default_factory=dict, alias="projectCaps")
+    Attributes:
+        project_caps: by ticket the project's device cap before us; None where there was none.
+    """
+
+    pools: dict[Label, PoolLock]
+    gate: Gates
+    project_caps: dict[Ticket, Count | None] = Field(alias="projectCaps")
 
     def value(self) -> dict[str, Any]:
         """The document as a JSON value, pools and caps sorted."""
@@ -93,6 +90,12 @@ class LockDocument(StrictModel):
     def held_by(self, holder: str) -> tuple[str, ...]:
         """The pools that a holder has, sorted."""
         return tuple(sorted(profile for profile, lock in self.pools.items() if lock.ticket == holder))
+
+
+def nobody() -> LockDocument:
+    """The document in which nobody holds anything."""
+    unused = GateUse(openBefore=False, closedFor=())
+    return LockDocument(pools={}, gate=Gates(vm=unused, shared=unused), projectCaps={})
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def read_lock(tree: FleetTree) -> LockDocument:
             f"branch {tree.branch} has no {LOCK_FILE}, which is never deleted: holders are unknown",
             next_action=f"restore {LOCK_FILE} from the branch's history, then run again",
         )
-    return LockDocument()
+    return nobody()
 
 
 def take(
