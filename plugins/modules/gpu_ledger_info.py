@@ -78,6 +78,12 @@ records:
   sample:
     - metadata: {id: gpu-res-lab-0}
       spec: {organization: cumulus, profileId: h100-vm, devices: 8, state: active}
+summary:
+  description: Lines for the screen.
+  returned: always
+  type: list
+  elements: str
+  sample: ["gpu-res-lab-0 is active (active)"]
 revision:
   description: Commit that was read.
   returned: always

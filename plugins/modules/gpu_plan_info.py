@@ -51,6 +51,26 @@ options:
   smoke_project:
     description: Project for the smoke VM, where the order names none.
     type: str
+  lock_wait:
+    description:
+      - Seconds to wait while another ticket's transaction on the pool keeps the answer open.
+    type: int
+    default: 0
+  evidence_dir:
+    description:
+      - Restricted folder for evidence. A run without check mode is refused where it cannot be used.
+      - If not set, the value of the environment variable E(GPUOPS_EVIDENCE_DIR) is used.
+    type: path
+  backend_url:
+    description:
+      - Base URL of the product's backend, needed where the policy sets project caps through it.
+      - If not set, the value of the environment variable E(GPUOPS_BACKEND_URL) is used.
+    type: str
+  backend_token_file:
+    description:
+      - File with the backend's bearer token, mode 0600.
+      - If not set, the value of the environment variable E(GPUOPS_BACKEND_TOKEN_FILE) is used.
+    type: path
   health_interval:
     description: Seconds between two reads of node health, see M(gpuops.reservations.gpu_invariant).
     type: float
@@ -171,6 +191,7 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._shell.argumen
     ORDER,
     SNAPSHOT,
     ArgumentSpec,
+    environment,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._shell.plan import plan_ticket
 from ansible_collections.gpuops.reservations.plugins.module_utils._shell.run import run_module
@@ -184,7 +205,11 @@ SPEC = OBSERVER.merge(
             "ticket": {"type": "str", "required": True},
             "reopen": {"type": "bool", "default": False},
             "smoke_project": {"type": "str"},
+            "lock_wait": {"type": "int", "default": 0},
             "health_interval": {"type": "float", "default": 10.0},
+            "evidence_dir": {"type": "path", "fallback": environment("GPUOPS_EVIDENCE_DIR")},
+            "backend_url": {"type": "str", "fallback": environment("GPUOPS_BACKEND_URL")},
+            "backend_token_file": {"type": "path", "fallback": environment("GPUOPS_BACKEND_TOKEN_FILE")},
             "save_snapshot": {"type": "path"},
         },
     ),

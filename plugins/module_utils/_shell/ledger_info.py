@@ -10,6 +10,7 @@ from .._core.fleet_files import FleetTree
 from .._core.ledger import load_ledger
 from .._core.names import LEDGER_ROOT, normalise_ticket
 from .._core.record import Record
+from .._core.record_summary import summary_lines
 from .observation import observe
 from .outcome import Outcome
 from .run import Invocation
@@ -31,13 +32,17 @@ def list_records(invocation: Invocation) -> Outcome:
             and (not params["state"] or record.state in params["state"])
         )
 
-    records = [record.value() for record in ledger.records.values() if wanted(record)]
+    found = [record for record in ledger.records.values() if wanted(record)]
     valid = f"{len(ledger.records)} records are valid"
     return Outcome(
         changed=False,
-        msg=f"{len(records)} of {len(ledger.records)} records at {tree.revision[:12]}",
+        msg=f"{len(found)} of {len(ledger.records)} records at {tree.revision[:12]}",
         checks=(Check(id="ledger-invalid", status="pass", message=valid, object=f"ledger/{cluster}"),),
-        result={"records": records, "revision": tree.revision},
+        result={
+            "records": [record.value() for record in found],
+            "revision": tree.revision,
+            "summary": [line for record in found for line in summary_lines(record)],
+        },
     )
 
 

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: The gpuops.reservations contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Gathers what an assignment's plan rests on."""
+
+from __future__ import annotations
+
+import time
+
+from .._adapters.evidence_directory import checked_directory
+from .._core.assign_plan import AssignFacts, Proposal, plan_assign
+from .._core.checks import Check
+from .._core.errors import GpuopsError
+from .._core.names import normalise_ticket
+from .._core.order import Order
+from .._core.plan import Plan
+from .._core.proof import Proof
+from .._core.record import record_path
+from .._core.record_change import pending_from_order
+from .._core.tenancy import tenancy_of
+from .creation_gate import gate_of
+from .entitlement import entitling
+from .observation import Observation, observe
+from .planned import Planned
+from .progress import report
+from .proof import Question, proved
+from .review import read_proposal
+from .run import Invocation
+from .sources import Reach
+from .survey import survey_of
+from .ticket_record import record_of
+
+
+def plan_assignment(invocation: Invocation, reach: Reach) -> Planned:
+    """The plan of an assignment; waits for another ticket's transaction where lock_wait says so."""
+    params = invocation.params
+    deadline = time.monotonic() + params["lock_wait"]
+    while True:
+        planned = _planned(invocation, reach)
+        proof = planned.proof
+        held = planned.facts["lock_holder"] not in ("", planned.ticket)
+        moving = proof is not None and (proof.only_converging or proof.worth_reading_again)
+        if planned.plan.allowed or not (held and moving) or time.monotonic() >= deadline:
+            return planned
+        report(f"waiting for {planned.facts['lock_holder']} to end: {planned.msg}")
+        time.sleep(min(params["health_interval"], max(0.1, deadline - time.monotonic())))
+
+
+def _planned(invocation: Invocation, reach: Reach) -> Planned:
+    ticket = normalise_ticket(invocation.params["ticket"])
+    survey = survey_of(invocation.params)
+    seen = observe(invocation, reach)
+    order = seen.ledger.order(ticket, survey)
+    record = record_of(seen, ticket)
+    active = record is not None and record.state == "active"
+    question = Question(
+        order.spec.profile_id, "audit" if active else "assign", None if active else order, ticket
+    )
+    seen, proof = (seen, question.answer(seen)) if active else proved(invocation, reach, seen, question)
+    facts = _facts(invocation, reach, seen, order, proof)
+    plan = plan_assign(facts)
+    return Planned(
+        action="assign",
+        ticket=ticket,
+        seen=seen,
+        plan=plan,
+        proof=proof,
+        headline=_headline(order),
+        go_on=_go_on(invocation, plan),
+        event=_event(order),
+        facts={
+            "order": {**order.value()["spec"]},
+            "smoke": {"namespace": facts.smoke_namespace, "resource": proof.resource},
+            "lock_holder": facts.lock_holder,
+        },
+    )
+
+
+def _facts(
+    invocation: Invocation, reach: Reach, seen: Observation, order: Order, proof: Proof
+) -> AssignFacts:
+    ticket, spec = order.ticket, order.spec
+    record = record_of(seen, ticket)
+    lock = seen.lock.pools.get(spec.profile_id)
+    pending = record is not None and record.state == "pending"
+    missing = entitling(record, seen, without=False, proof=proof).missing if pending and record else {}
+    return AssignFacts(
+        order=order,
+        record=record,
+        proof=proof,
+        lock_holder=lock.ticket if lock else "",
+        may_wait=invocation.params["lock_wait"] > 0,
+        gate_closed=gate_of("vm", seen).closed,
+        gate_closed_for_us=ticket in seen.lock.gate.vm.closed_for,
+        entitled=tuple(missing.values()),
+        cap_changes=False,
+        smoke_namespace=_smoke_namespace(invocation, seen, order),
+        smoke_left=_smoke_left(seen, ticket),
+        proposal=_proposal(invocation, reach, seen, order),
+        reopen=invocation.params["reopen"],
+        preflight=_preflight(invocation, seen, order),
+    )
+
+
+def _smoke_namespace(invocation: Invocation, seen: Observation, order: Order) -> str:
+    name = order.spec.project or invocation.params["smoke_project"] or ""
+    observed = seen.snapshot.observed
+    project = tenancy_of(observed.organizations, observed.projects).project(order.spec.organization, name)
+    return project.status.namespace if project is not None and project.status.ready else ""
+
+
+def _smoke_left(seen: Observation, ticket: str) -> bool:
+    name = f"gpu-smoke-{ticket}"
+    observed = seen.snapshot.observed
+    machines = {machine.metadata.name for machine in observed.vms}
+    return name in machines | {instance.metadata.name for instance in observed.vmis}
+
+
+def _proposal(invocation: Invocation, reach: Reach, seen: Observation, order: Order) -> Proposal:
+    if seen.ledger.policy.spec.review_mode != "branch":
+        return ""
+    if invocation.params["snapshot"]:
+        return "none"
+    tree = read_proposal(reach, order.ticket)
+    record = pending_from_order(order)
+    file = tree.file(record_path(seen.ledger.cluster, record.id))
+    if file is None:
+        return "none"
+    return "same" if file.content == record.to_yaml().encode() else "different"
+
+
+def _preflight(invocation: Invocation, seen: Observation, order: Order) -> tuple[Check, ...]:
+    """What a real run needs on this machine; a review does without."""
+    params = invocation.params
+    if invocation.check_mode or params["snapshot"]:
+        return ()
+    checks = []
+    try:
+        checked_directory(params["evidence_dir"] or "")
+    except GpuopsError as error:
+        checks.append(_missing("evidence-dir", error.message, error.next_action))
+    if order.spec.project and seen.ledger.policy.spec.project_cap == "backend":
+        for option in ("backend_url", "backend_token_file"):
+            if not params[option]:
+                action = f"set {option}, or export GPUOPS_{option.upper()}"
+                checks.append(_missing(option.replace("_", "-"), f"{option} is not set", action))
+    return tuple(checks)
+
+
+def _missing(name: str, message: str, next_action: str) -> Check:
+    return Check(id=name, status="fail", message=message, next_action=next_action, object="this machine")
+
+
+def _headline(order: Order) -> str:
+    spec = order.spec
+    where = f"{spec.organization}, project {spec.project}" if spec.project else spec.organization
+    return f"assign {order.ticket}: {spec.devices} devices of {spec.profile_id} for {where}"
+
+
+def _go_on(invocation: Invocation, plan: Plan) -> str:
+    if plan.steps["await_review"]:
+        return "awaiting review: merge the proposal, then run again"
+    if not plan.to_do:
+        return "nothing to do"
+    return "run without check mode" if invocation.check_mode else "the phases that are not done follow"
+
+
+def _event(order: Order) -> dict[str, object]:
+    spec = order.spec
+    return {
+        "kind": "assign-failed",
+        "severity": "error",
+        "ticket": order.ticket,
+        "organization": spec.organization,
+        "profile": spec.profile_id,
+        "message": "",
+        "owners": [spec.support_owner],
+        "next_action": "The record stays pending, entitlement stays in place, the gate stays closed and the "
+        f"lock held. Go on with playbooks/assign.yml -e ticket={order.ticket}, or take it back with "
+        f"playbooks/cancel.yml -e ticket={order.ticket}.",
+    }
