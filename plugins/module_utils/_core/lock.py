@@ -148,7 +148,7 @@ def take(
     """
     _require_holder(holder)
     wanted = sorted(set(pools))
-    blocked = [profile for profile in wanted if _other(document, profile, holder)]
+    blocked = [name for name in wanted if name in document.pools and document.pools[name].ticket != holder]
     if blocked:
         raise _held(document, blocked, holder)
     changed: dict[str, PoolLock] = dict(document.pools)
@@ -279,11 +279,6 @@ def _require_holder(holder: str) -> None:
             problem,
             next_action="name a ticket in lower case, transition:<node> or reservation:<name>",
         )
-
-
-def _other(document: LockDocument, profile: str, holder: str) -> bool:
-    lock = document.pools.get(profile)
-    return lock is not None and lock.ticket != holder
 
 
 def _told(lock: PoolLock) -> str:
