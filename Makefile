@@ -60,6 +60,10 @@ unit: setup
 sanity: setup ## ansible-test sanity and units, in a copy under .cache
 	scripts/sanity
 
+.PHONY: matrix
+matrix: setup ## unit tests on two lines of ansible-core and two Pythons
+	scripts/matrix
+
 .PHONY: integration
 integration: setup ## tests against the lab
 	$(PYTEST) tests/integration
@@ -87,7 +91,7 @@ lab-reset: setup ## put the lab back to its fixture
 .PHONY: node-mode-cases
 node-mode-cases: setup ## run a file of node-mode cases against the lab: CASES=path
 	@[ -n "$(CASES)" ] || { echo "node-mode-cases: say which file: make node-mode-cases CASES=path" >&2; exit 2; }
-	@$(PYTHON) -m lab node-mode-cases "$(CASES)"
+	@$(PYTEST) tests/node_mode_cases --cases "$(CASES)" -v
 
 .PHONY: soak
 soak: setup ## the long runs: random kills, races, floods, hours of reconcile
