@@ -15,6 +15,10 @@ FUTURE_TOLERANCE: Final = timedelta(seconds=60)
 """How far ahead of the API server a status time may lie."""
 
 
+CLOCK_RESOLUTION: Final = timedelta(seconds=1)
+"""The API server's time comes from a header without fractions, so it may lie so much behind."""
+
+
 @dataclass(frozen=True)
 class LeaseReading:
     """One reading of a node's lease.
@@ -33,7 +37,7 @@ def lease_plain(reading: LeaseReading, limit_seconds: float) -> bool:
     renewed, now = instant(reading.renewed), instant(reading.at)
     if renewed is None or now is None:
         return False
-    return timedelta(0) <= now - renewed <= timedelta(seconds=limit_seconds)
+    return -CLOCK_RESOLUTION < now - renewed <= timedelta(seconds=limit_seconds)
 
 
 def lease_fresh(reading: LeaseReading, earlier: LeaseReading | None, limit_seconds: float) -> bool:

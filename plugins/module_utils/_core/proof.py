@@ -39,6 +39,10 @@ _QUESTIONS: Final = (
     (ids.ACTIVE_ALERT, "rules are loaded and no selected alert is active"),
 )
 
+_EQUATION_IDS: Final = frozenset(
+    {ids.HARD_QUOTA_ABOVE_EQUATION, ids.ORDER_EXCEEDS_CAPACITY, ids.CHANGE_EXCEEDS_CAPACITY}
+)
+
 
 @dataclass(frozen=True)
 class Proof:
@@ -104,8 +108,14 @@ class Proof:
 
     @property
     def worth_reading_again(self) -> bool:
-        """Whether all that stops are findings of health or use, which seconds may clear."""
-        return bool(self.stops) and all(finding.transient for finding in self.stops)
+        """Whether all that stops are findings of health or use, which seconds may clear.
+
+        A node that looks stale counts nothing, so that the equation fails with it and for its sake.
+        """
+        stops = self.stops
+        return any(finding.transient for finding in stops) and all(
+            finding.transient or finding.id in _EQUATION_IDS for finding in stops
+        )
 
     @property
     def only_converging(self) -> bool:

@@ -17,7 +17,6 @@ from .._core.plan import Plan
 from .._core.proof import Proof
 from .._core.record import record_path
 from .._core.record_change import pending_from_order
-from .._core.tenancy import tenancy_of
 from .creation_gate import gate_of
 from .entitlement import entitling
 from .observation import Observation, observe
@@ -103,10 +102,16 @@ def _facts(
 
 
 def _smoke_namespace(invocation: Invocation, seen: Observation, order: Order) -> str:
+    """The project of the order, the one that was named, or the organization's only one."""
     name = order.spec.project or invocation.params["smoke_project"] or ""
     observed = seen.snapshot.observed
-    project = tenancy_of(observed.organizations, observed.projects).project(order.spec.organization, name)
-    return project.status.namespace if project is not None and project.status.ready else ""
+    own = [
+        project
+        for project in observed.projects
+        if project.metadata.namespace == order.spec.organization and project.status.ready
+    ]
+    fitting = [project for project in own if project.metadata.name == name] if name else own
+    return fitting[0].status.namespace if len(fitting) == 1 else ""
 
 
 def _smoke_left(seen: Observation, ticket: str) -> bool:
