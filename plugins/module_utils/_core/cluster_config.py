@@ -14,7 +14,7 @@ from .fleet_files import FleetFile
 from .names import require_cluster
 
 _LINE: Final = re.compile(
-    rb"(?P<head>[ \t]*(?:export[ \t]+)?(?P<key>[^=\s#][^=\s]*))(?P<gap>[ \t]*)=(?P<value>[^\r\n]*)"
+    rb"(?P<head>[ \t]*(?:export[ \t]+)?(?P<key>[^=\s#][^=\s]*))(?P<gap>[ \t]*)=(?P<value>[^\n]*?)\r?\Z"
 )
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _QUOTES: Final = (b'"', b"'")
