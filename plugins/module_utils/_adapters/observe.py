@@ -110,6 +110,8 @@ def observe_cluster(
 def read_confirmed(client: KubeClient, uid: str, parts: Collection[str] | None = None) -> ClusterObserved:
     """As :func:`observe_cluster`, where :func:`confirm_cluster` has just been called."""
     wanted = set(ClusterObserved.model_fields if parts is None else parts)
+    if unknown := wanted - set(ClusterObserved.model_fields):
+        raise ValueError(f"no parts of an observation: {sorted(unknown)}")
     readers = {name: read for name, read in _readers(client).items() if name in wanted}
     if "plugin_pods" in wanted:
         readers["pods"] = _readers(client)["pods"]

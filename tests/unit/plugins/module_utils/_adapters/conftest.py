@@ -33,10 +33,17 @@ def nobody_is_signed_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
+@pytest.fixture(scope="session")
+def listening() -> Iterator[ScriptedServer]:
     with serving() as script:
         yield script
+
+
+@pytest.fixture
+def server(listening: ScriptedServer) -> ScriptedServer:
+    """A server that nothing was asked of, and that has nothing to say."""
+    listening.forget()
+    return listening
 
 
 @pytest.fixture

@@ -51,6 +51,12 @@ class ScriptedServer:
         self._guard = threading.Lock()
         self.url = ""
 
+    def forget(self) -> None:
+        """Begins anew, for the next test."""
+        with self._guard:
+            self.asked.clear()
+            self._script.clear()
+
     def on(self, method: str, path: str, *answers: Answer) -> None:
         """Scripts the answers for a method and path."""
         self._script[method, path] = list(answers)
