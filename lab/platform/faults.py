@@ -61,6 +61,7 @@ PATTERNS = frozenset(
         "freeze-vm",
         "guest-without-device",
         "node-not-ready",
+        "node-unknown",
         "plugin-conflict",
         "plugin-dead",
         "stale-lease",

@@ -25,6 +25,11 @@ BEAT_SECONDS = 5.0
 # No other holder may find the lease expired and take it while the fault stands.
 DURATION_SECONDS = 10**7
 WATCHED = (NODES,)
+REASONS = {
+    "True": ("KubeletReady", "kubelet is posting ready status"),
+    "False": ("KubeletNotReady", "container runtime is down"),
+    "Unknown": ("NodeStatusUnknown", "Kubelet stopped posting node status."),
+}
 
 
 class Kubelets:
@@ -50,13 +55,14 @@ class Kubelets:
     def _node(self, item: JsonObject, current: Faults) -> None:
         assert self._taken is not None
         name = item["metadata"]["name"]
-        stale, down = current.hits("stale-lease", name), current.hits("node-not-ready", name)
+        unknown = current.hits("node-unknown", name)
+        stale, down = current.hits("stale-lease", name) or unknown, current.hits("node-not-ready", name)
         if not stale and not down:
             if name in self._taken:
                 self._give_back(name, item)
             return
         ready = _ready(item)
-        fault = "False" if down else "True"
+        fault = "Unknown" if unknown else "False" if down else "True"
         due = time.monotonic() - self._taken.get(name, 0.0) >= BEAT_SECONDS
         if due or name not in self._taken:
             age = datetime.timedelta(seconds=STALE_SECONDS if stale else 0)
@@ -64,11 +70,11 @@ class Kubelets:
             self._taken[name] = time.monotonic()
         # The beat keeps the node controller from declaring a node with a stale lease unknown.
         if due or dig(ready, "status") != fault:
-            self._condition(name, item, down=down)
+            self._condition(name, item, fault)
 
     def _give_back(self, name: str, item: JsonObject) -> None:
         assert self._taken is not None
-        self._condition(name, item, down=False)
+        self._condition(name, item, "True")
         self._lease(name, None, utc_now(), 40)
         del self._taken[name]
         LOG.info("node %s: its kubelet is back", name)
@@ -81,15 +87,15 @@ class Kubelets:
         }
         self._product.api.admin.patch(LEASES, name, {"spec": spec}, NAMESPACE)
 
-    def _condition(self, name: str, item: JsonObject, *, down: bool) -> None:
+    def _condition(self, name: str, item: JsonObject, status: str) -> None:
         now = stamp(utc_now())
         old = _ready(item)
-        status = "False" if down else "True"
+        reason, message = REASONS[status]
         condition = {
             "type": "Ready",
             "status": status,
-            "reason": "KubeletNotReady" if down else "KubeletReady",
-            "message": "container runtime is down" if down else "kubelet is posting ready status",
+            "reason": reason,
+            "message": message,
             "lastHeartbeatTime": now,
             "lastTransitionTime": now if dig(old, "status") != status else dig(old, "lastTransitionTime"),
         }

@@ -114,12 +114,9 @@ class Organizations:
                 self._status(ORGANIZATIONS, item, {"ready": True, **_ready(item)})
 
         each("organizations", self._managed(), organization)
-        projects = [
-            item
-            for item in self._product.store.list(PROJECTS)
-            if UNMANAGED not in item["metadata"].get("annotations", {})
-        ]
-        each("projects", projects, project)
+        names = {item["metadata"]["name"] for item in self._managed()}
+        projects = self._product.store.list(PROJECTS)
+        each("projects", [item for item in projects if item["metadata"]["namespace"] in names], project)
 
     def entitle(self) -> None:
         """Organization annotations and catalogue to HierarchicalResourceQuota plan-quota."""

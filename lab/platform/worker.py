@@ -83,6 +83,7 @@ class Worker:
             except Exception:
                 LOG.exception("%s: the pass failed, the next one follows", self.name)
                 self._stop.wait(1.0)
+                self._wake.set()
             with self._passes:
                 self._done = self._begun
                 self._passes.notify_all()
