@@ -93,6 +93,8 @@ def serving() -> Iterator[ScriptedServer]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # an answer goes out as one piece
+        disable_nagle_algorithm = True
 
         def answer(self) -> None:
             parts = urlsplit(self.path)
@@ -117,6 +119,7 @@ def serving() -> Iterator[ScriptedServer]:
             self.end_headers()
             half = len(answer.body) // 2
             self.wfile.write(answer.body[:half] if answer.fault == "truncate" else answer.body)
+            self.wfile.flush()
             if answer.fault == "truncate":
                 self.close_connection = True
 
