@@ -35,6 +35,8 @@ class AssignFacts:
         smoke_left: whether a smoke VM of this ticket is there.
         proposal: with reviewMode branch, how the proposal compares with the order; empty with direct.
         reopen: whether the gate is to be opened at the end.
+        shared_nodes: nodes of the pool in a Shared mode, each with its mode: a sequential pool before its
+            transition.
         preflight: checks of what the run needs on this machine.
     """
 
@@ -51,6 +53,7 @@ class AssignFacts:
     smoke_left: bool
     proposal: Proposal
     reopen: bool
+    shared_nodes: tuple[tuple[str, str], ...] = ()
     preflight: tuple[Check, ...] = ()
 
     @property
@@ -140,12 +143,30 @@ def _checks(facts: AssignFacts) -> tuple[Check, ...]:
     if facts.state == "active":
         return ()
     found = [*facts.preflight, _lock(facts), _smoke_place(facts)]
+    if not facts.proof.decisive.holds:
+        found += [_transition(node, mode) for node, mode in facts.shared_nodes]
     if facts.proof.only_converging and facts.state == "pending" and facts.lock_is_ours:
         # Our own entitlement on its way: the run waits for it and proves again.
         found += [check for check in facts.proof.checks if check.status == "pass"]
     else:
-        found += facts.proof.checks
+        found += [check for check in facts.proof.checks if check.status not in ("fail", "unknown")]
+        found += facts.proof.refusals
     return tuple(found)
+
+
+def _transition(node: str, mode: str) -> Check:
+    """A sequential pool is sold only from nodes in vm-passthrough; the transition is a step of its own.
+
+    Runbook heading: 3. Prove the invariant before mutation.
+    """
+    return Check(
+        id="node-in-shared-mode",
+        status="fail",
+        message=f"node {node} is in {mode}, so its devices are not of this pool now",
+        next_action=f"ansible-playbook playbooks/transition.yml -e node={node} -e from_mode={mode} "
+        "-e to_mode=vm-passthrough -e close_gates=true, then assign again",
+        object=f"node/{node}",
+    )
 
 
 def _lock(facts: AssignFacts) -> Check:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from . import finding_ids as ids
-from .checks import Check
+from .checks import Check, stopping
 from .claims import OrganizationTerms
 from .equation import Equation
 from .finding import Finding
@@ -104,6 +104,21 @@ class Proof:
             equation_check(self),
             *answered(self.findings),
             *(finding.check() for finding in self.findings),
+        )
+
+    @property
+    def refusals(self) -> tuple[Check, ...]:
+        """The checks that stop, each fact once: missing devices are named with the remedies."""
+        stops = stopping(self.checks)
+        if not any(check.id in _EQUATION_IDS for check in stops):
+            return stops
+        remedies = "; or ".join(remedy.message for remedy in self.remedies)
+        return tuple(
+            check.model_copy(update={"next_action": remedies or check.next_action})
+            if check.id in _EQUATION_IDS
+            else check
+            for check in stops
+            if check.id != CAPACITY_EQUATION
         )
 
     @property

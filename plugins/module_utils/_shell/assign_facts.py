@@ -11,6 +11,8 @@ from .._adapters.evidence_directory import checked_directory
 from .._core.assign_plan import AssignFacts, Proposal, plan_assign
 from .._core.checks import Check
 from .._core.errors import GpuopsError
+from .._core.healthy import SHARED_MODE
+from .._core.modes import ACTIVE_LABEL
 from .._core.names import normalise_ticket
 from .._core.order import Order
 from .._core.plan import Plan
@@ -97,7 +99,17 @@ def _facts(
         smoke_left=_smoke_left(seen, ticket),
         proposal=_proposal(invocation, reach, seen, order),
         reopen=invocation.params["reopen"],
+        shared_nodes=_shared_nodes(seen, proof),
         preflight=_preflight(invocation, seen, order),
+    )
+
+
+def _shared_nodes(seen: Observation, proof: Proof) -> tuple[tuple[str, str], ...]:
+    shared = {count.node for count in proof.nodes if count.reason == SHARED_MODE}
+    return tuple(
+        (node.metadata.name, node.metadata.labels.get(ACTIVE_LABEL, ""))
+        for node in seen.snapshot.observed.nodes
+        if node.metadata.name in shared
     )
 
 

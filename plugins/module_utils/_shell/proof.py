@@ -86,7 +86,7 @@ def require_proof(proof: Proof) -> None:
     """
     if proof.allowed:
         return
-    stops = [check for check in proof.checks if check.status in ("fail", "unknown")]
+    stops = proof.refusals
     shown = "; ".join(check.message for check in stops)
     steps = list(dict.fromkeys(check.next_action for check in stops if check.next_action))
     raise PolicyBlocked(
