@@ -74,8 +74,8 @@ def judge_injection(pod: Mapping[str, Any]) -> Check:
         return Check(
             id="admission-injects",
             status="fail",
-            message=f"a canary Pod in namespace {CANARY} was admitted without the {' and the '.join(lacking)} "
-            "that its binding injects: tenants' Pods would land anywhere",
+            message=f"a canary Pod in {CANARY} was admitted without the {' and the '.join(lacking)} that its "
+            "binding injects: tenants' Pods would land anywhere",
             next_action=NEXT,
             object=f"namespace/{CANARY}",
         )
@@ -124,6 +124,10 @@ def judge_failure(refusal: str) -> Check:
         next_action=f"{NEXT}; right after a start of the API server, wait half a minute",
         object=f"namespace/{CANARY}",
     )
+
+
+def _requirements(term: Mapping[str, Any]) -> list[Any]:
+    return list(term.get("matchExpressions") or [])
 
 
 def _dig(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:

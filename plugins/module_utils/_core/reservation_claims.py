@@ -218,7 +218,7 @@ def _untakable(
 ) -> _Refusal | None:
     """What has to be true before a node is taken."""
     taint = reservation.taint
-    foreign = [text for name in new if (text := _foreign_taint(world.nodes[name], taint))]
+    foreign = [text for name in new if (text := foreign_taint(world.nodes[name], taint))]
     if foreign:
         return _Refusal(
             FOREIGN_TAINT,
@@ -250,7 +250,7 @@ def _untakable(
     return None
 
 
-def _foreign_taint(node: ReservableNode, taint: Mapping[str, str] | None) -> str:
+def foreign_taint(node: ReservableNode, taint: Mapping[str, str] | None) -> str:
     """Taints with our key that this Reservation would not set; empty where there are none."""
     found = [one for one in reserved_taints(node.spec.taints) if taint is None or not same_taint(one, taint)]
     return f"{node.name} ({', '.join(taint_text(one) for one in found)})" if found else ""

@@ -139,6 +139,20 @@ def sets_no_execute(node: ReservableNode, patch: Patch | None) -> bool:
     )
 
 
+def shown(node: ReservableNode, patch: Patch | None = None) -> str:
+    """What a node carries of all this, one line, as it is or as a patch makes it; for a diff."""
+    change = patch or {}
+    labels = {**node.metadata.labels, **change.get("metadata", {}).get("labels", {})}
+    marks = {**node.metadata.annotations, **change.get("metadata", {}).get("annotations", {})}
+    spec = change.get("spec", {})
+    cordoned = spec.get("unschedulable", node.spec.unschedulable)
+    taints = ", ".join(taint_text(one) for one in spec.get("taints", node.spec.taints))
+    return (
+        f"{node.name}: {TENANT_LABEL}={labels.get(TENANT_LABEL) or '-'} by={marks.get(RESERVED_BY) or '-'} "
+        f"taints=[{taints}] {'cordoned' if cordoned else 'schedulable'}"
+    )
+
+
 def _is_own(taint: Mapping[str, Any], title: Title) -> bool:
     if title.taint is not None:
         return same_taint(taint, title.taint)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from .cluster_objects import Condition
 from .reservation_claims import Claim
-from .reservation_objects import ReservedNode
+from .reservation_objects import ReservationStatus, ReservedNode
 from .reservation_world import ACCEPTED, READY
 
 NOT_ACCEPTED: Final = "NotAccepted"
@@ -119,9 +119,8 @@ def _readiness(claim: Claim, nodes: Sequence[ReservedNode]) -> tuple[bool, str, 
     return True, ALL_RESERVED, f"{len(nodes)} node(s) reserved"
 
 
-def needs_write(claim: Claim, status: Mapping[str, Any]) -> bool:
+def needs_write(before: ReservationStatus, status: Mapping[str, Any]) -> bool:
     """Whether a status differs from the one that is stored."""
-    before = claim.reservation.status
     return (
         status["observedGeneration"] != before.observed_generation
         or status["reserved"] != before.reserved

@@ -255,8 +255,12 @@ def step_text(step: NodeStep) -> tuple[str, ...]:
     if step.kind == "hold":
         if hold_patch(node, title) is None:
             return ()
-        changes = "; ".join(drift(node, title)) or "the cordon of its release is taken off"
-        verb = "take" if step.new else "restore"
+        verb, changes = "restore", "; ".join(drift(node, title)) or "the cordon of its release is taken off"
+        if step.new:
+            verb, changes = (
+                "take",
+                f"label and {f'taint {taint_text(title.taint)}' if title.taint else 'no taint'}",
+            )
         owner = f"Reservation {title.reservation} of tenant {title.tenant}"
         return (f"{verb} node {node.name} for {owner}: {changes}",)
     texts = [f"tell tenant {title.tenant} that node {node.name} is released"] if step.notice else []

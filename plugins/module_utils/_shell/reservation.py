@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: The gpuops.reservations contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""gpu_reservation: reconciles one Reservation or all, and creates, changes or deletes one."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+from .._adapters.observe import confirm_cluster
+from .._adapters.observe_reservations import observe_reservations
+from .._core.checks import Check
+from .._core.ledger import load_ledger
+from .._core.names import LEDGER_ROOT
+from .._core.reservation_access import CREATES, DELETES, READS, WRITES
+from .._core.reservation_claims import Consent, claims_of
+from .._core.reservation_steps import findings, node_steps, step_text
+from .._core.reservation_world import ReservationWorld
+from .outcome import Outcome
+from .progress import report
+from .reservation_answer import answer, draining_nodes
+from .reservation_course import drain_nodes, hold_nodes
+from .reservation_gate import access_checks, canary_checks, require
+from .reservation_object import Edit, edit_reservation
+from .reservation_records import record_after, record_before
+from .reservation_state import PassOptions, PassState
+from .run import Invocation
+from .sources import Reach
+
+
+def reconcile_reservations(invocation: Invocation) -> Outcome:
+    """The module's work."""
+    params, reach = invocation.params, Reach(invocation.params)
+    ledger = load_ledger(reach.fleet.read((LEDGER_ROOT,)), reach.cluster)
+    confirm_cluster(reach.client, ledger.policy.spec.cluster_uid, reach.cluster)
+    checks = _gate(invocation, reach)
+    edit = edit_reservation(reach.client, params, check_mode=invocation.check_mode)
+    deadline = time.monotonic() + params["wait_timeout"]
+    done = [edit.text] if edit.text else []
+    plan: tuple[str, ...] | None = None
+    while True:
+        state = _one_pass(invocation, reach, edit)
+        done += state.done
+        if plan is None:
+            plan = (
+                *done[: 1 if edit.text else 0],
+                *(text for step in state.steps for text in step_text(step)),
+            )
+        draining = draining_nodes(state)
+        if not (params["wait"] and draining) or invocation.check_mode or time.monotonic() >= deadline:
+            break
+        report(f"waiting for tenants' Pods to leave: {', '.join(draining)}")
+        time.sleep(min(params["poll_interval"], max(0.0, deadline - time.monotonic())))
+        reach.client.version()  # its answer carries the API server's time of now
+    timed_out = bool(params["wait"] and draining and not invocation.check_mode)
+    return answer(state, checks, plan, done, timed_out=timed_out)
+
+
+def _gate(invocation: Invocation, reach: Reach) -> tuple[Check, ...]:
+    state = invocation.params["state"]
+    writes = WRITES + (CREATES if state == "present" else DELETES if state == "absent" else ())
+    needed, later = (READS, writes) if invocation.check_mode else (READS + writes, ())
+    checks = access_checks(reach.client, needed, later)
+    require(checks)
+    checks += canary_checks(reach.client)
+    require(checks)
+    return checks
+
+
+def _one_pass(invocation: Invocation, reach: Reach, edit: Edit) -> PassState:
+    params = invocation.params
+    world = _projected(observe_reservations(reach.client), edit, reach.client.server_time)
+    consent = Consent(daemonset_loss=params["allow_daemonset_loss"], eviction=params["allow_eviction"])
+    claims = claims_of(world, consent)
+    steps = node_steps(world, claims, params["name"] or "")
+    options = PassOptions(
+        now=reach.client.server_time,
+        consent=consent,
+        check_mode=invocation.check_mode,
+        only=params["name"] or "",
+        notified=params["notified"],
+    )
+    state = PassState(reach.client, world, claims, steps, options, notices=list(findings(world, steps)))
+    current = {} if invocation.check_mode else record_before(state)
+    hold_nodes(state)
+    drain_nodes(state)
+    if not invocation.check_mode:
+        record_after(state, current)
+    return state
+
+
+def _projected(world: ReservationWorld, edit: Edit, now: str) -> ReservationWorld:
+    """The world as check mode's edit of the object would make it."""
+    reservations = dict(world.reservations)
+    if edit.projected is not None:
+        reservations[edit.projected.name] = edit.projected
+    if edit.deleted in reservations:
+        there = reservations[edit.deleted]
+        meta = there.metadata.model_copy(update={"deletion_timestamp": now})
+        reservations[edit.deleted] = there.model_copy(update={"metadata": meta})
+    return dataclasses.replace(world, reservations=reservations)

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The gpuops.reservations contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Proves, before anything is written, that this identity may do what it has to, and that admission works."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+from .._adapters.api_resource import PODS
+from .._adapters.kube import KubeClient
+from .._adapters.observe import in_parallel
+from .._core.admission_canary import canary_pod, judge_failure, judge_injection, judge_thief, thieves
+from .._core.checks import Check, stopping
+from .._core.errors import GpuopsError, PolicyBlocked
+from .._core.reservation_access import Permission, judge_permission
+from .._core.reservation_objects import CANARY
+
+
+def access_checks(
+    client: KubeClient, needed: Iterable[Permission], later: Iterable[Permission] = ()
+) -> tuple[Check, ...]:
+    """One access review for each permission; ``later`` are those that check mode does without."""
+    wanted = dict.fromkeys(needed, True) | dict.fromkeys(later, False)
+
+    def ask(permission: Permission) -> bool:
+        return client.access_review(
+            permission.verb,
+            permission.resource,
+            group=permission.group,
+            subresource=permission.subresource,
+            namespace=permission.namespace,
+        )
+
+    answers = in_parallel({one.text: functools.partial(ask, one) for one in wanted})
+    return tuple(
+        judge_permission(one, allowed=answers[one.text], needed=needed) for one, needed in wanted.items()
+    )
+
+
+def canary_checks(client: KubeClient) -> tuple[Check, ...]:
+    """An ordinary Pod has to come back injected, thieves have to be refused; by the server's dry run."""
+    path = PODS.path(CANARY)
+    try:
+        checks = [judge_injection(client.create(path, canary_pod(), dry_run=True))]
+    except GpuopsError as error:
+        return (judge_failure(error.message),)
+    may_place = client.access_review("place", "reservations", group="scheduling.coreweave.cloud")
+    for what, pod in thieves().items():
+        refusal = ""
+        try:
+            client.create(path, pod, dry_run=True)
+        except GpuopsError as error:
+            refusal = error.message
+        checks.append(judge_thief(what, refusal, may_place=may_place))
+    return tuple(checks)
+
+
+def require(checks: tuple[Check, ...]) -> None:
+    """Stop at the first answer that is no, or not known.
+
+    Raises:
+        PolicyBlocked: ``permission-missing`` or ``admission-not-working``, naming each.
+    """
+    stops = stopping(checks)
+    if not stops:
+        return
+    code = "permission-missing" if stops[0].id == "permission" else "admission-not-working"
+    raise PolicyBlocked(
+        code,
+        "; ".join(check.message for check in stops),
+        next_action="; ".join(dict.fromkeys(check.next_action for check in stops if check.next_action)),
+        report={"checks": [check.result() for check in checks]},
+    )
