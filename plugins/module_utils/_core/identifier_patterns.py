@@ -62,7 +62,11 @@ IDENTIFIER_PATTERNS: Final[tuple[tuple[str, tuple[str, ...], re.Pattern[str]], .
         ),
     ),
     ("private-key", ("age-secret-key-",), _any_case(r"AGE-SECRET-KEY-1[0-9A-Z]{58}")),
-    ("token", ("eyj",), re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*")),
+    (
+        "token",
+        ("eyj",),
+        re.compile(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"),
+    ),
     ("token", ("bearer",), _any_case(r"\bbearer\s+[a-z0-9._~+/-]{16,}=*")),
     ("token", ("basic",), _any_case(r"\bauthorization:\s*basic\s+[a-z0-9+/]{8,}={0,2}")),
     ("token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,}")),
@@ -76,5 +80,9 @@ IDENTIFIER_PATTERNS: Final[tuple[tuple[str, tuple[str, ...], re.Pattern[str]], .
     ("token", ("npm_",), re.compile(r"\bnpm_[A-Za-z0-9]{36}")),
     ("token", ("pypi-",), re.compile(r"\bpypi-[A-Za-z0-9_-]{50,}")),
     ("token", ("hvs.", "hvb.", "hvr."), re.compile(r"\bhv[sbr]\.[A-Za-z0-9_-]{24,}")),
-    ("token", ("://",), re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@'\"]+:[^\s/@'\"]+@")),
+    (
+        "token",
+        ("://",),
+        re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/:@'\"]{1,200}:[^\s/@'\"]{1,500}@"),
+    ),
 )

@@ -42,9 +42,9 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._core.addon_en
         ('[{"addonId":"r","quantity":4},{"addonId":"a","quantity":1}]', 0, '[{"addonId":"a","quantity":1}]'),
         ('[{"addonId":"a","quantity":1}, {"addonId":"r","quantity":4}]', 0, '[{"addonId":"a","quantity":1}]'),
         (
-            '[\n {"addonId":"a","quantity":1},\n {"addonId":"r","quantity":4},\n {"addonId":"b","quantity":2}\n]',
+            '[{"addonId":"a","quantity":1},\n{"addonId":"r","quantity":4},\n{"addonId":"b","quantity":2}]\n',
             0,
-            '[\n {"addonId":"a","quantity":1},\n {"addonId":"b","quantity":2}\n]',
+            '[{"addonId":"a","quantity":1},\n{"addonId":"b","quantity":2}]\n',
         ),
         ('[{"addonId":"\\u0072","quantity":4}]', 8, '[{"addonId":"\\u0072","quantity":8}]'),
         (
