@@ -51,7 +51,7 @@ def _faults(terms: OrganizationTerms, product: int, hard: int) -> list[str]:
 
 def _between(terms: OrganizationTerms, grants: GrantRange, right: tuple[int, int]) -> bool:
     """Whether all that disagrees lies between before and after of the lock ticket's change."""
-    if grants.moving is None or grants.faults or grants.surplus:
+    if grants.faults or grants.surplus:
         return False
     quota, hard = terms.quota, terms.status.hard
     seen = (quota.hard, hard, quota.hard if quota.in_force is None else quota.in_force)
@@ -60,7 +60,7 @@ def _between(terms: OrganizationTerms, grants: GrantRange, right: tuple[int, int
 
 
 def entitlement_findings(
-    terms: OrganizationTerms, grants: GrantRange, profile_id: str, lock_ticket: str
+    terms: OrganizationTerms, grants: GrantRange, profile_id: str
 ) -> tuple[Finding, ...]:
     """Records, annotation with catalogue, quota and Organization status, compared all at once.
 
@@ -68,7 +68,6 @@ def entitlement_findings(
         terms: the organization, with readable entitlement and a numeric hard quota.
         grants: what its reservation add-ons may grant.
         profile_id: the pool's profile.
-        lock_ticket: who holds the pool's lock.
     """
     entitlement, status, hard = terms.entitlement, terms.status, terms.quota.hard
     ordinary, granted = entitlement.ordinary, entitlement.granted_total
@@ -79,8 +78,8 @@ def entitlement_findings(
     if not faults:
         return ()
     right = (ordinary + grants.low, ordinary + grants.high)
-    if _between(terms, grants, right):
-        return (_converging(terms, profile_id, lock_ticket, faults=faults, right=right),)
+    if terms.moving is not None and _between(terms, grants, right):
+        return (_converging(terms, profile_id, terms.moving.ticket, faults=faults, right=right),)
     recorded = None if not (terms.reserved or granted) or grants.surplus else _nearest(product, *right)
     values = {
         ANNOTATION: _listed(terms),
@@ -106,7 +105,7 @@ def _nothing_to_report(terms: OrganizationTerms) -> bool:
 
 
 def _converging(
-    terms: OrganizationTerms, profile_id: str, lock_ticket: str, *, faults: list[str], right: tuple[int, int]
+    terms: OrganizationTerms, profile_id: str, ticket: str, *, faults: list[str], right: tuple[int, int]
 ) -> Finding:
     low, high = right
     return Finding(
@@ -114,8 +113,8 @@ def _converging(
         severity="warning",
         object=f"organization/{terms.organization}",
         message=f"entitlement of organization {terms.organization} to {profile_id} is converging for ticket "
-        f"{lock_ticket}: {'; '.join(faults)}; before and after are {low} and {high}",
+        f"{ticket}: {'; '.join(faults)}; before and after are {low} and {high}",
         expected=f"{low} or {high} devices, the same everywhere",
         observed="; ".join(faults),
-        next_action=f"wait until quota and status have followed, as the run of {lock_ticket} does",
+        next_action=f"wait until quota and status have followed, as the run of {ticket} does",
     )

@@ -188,14 +188,13 @@ def _ambiguous(world: World) -> Iterable[Finding]:
 
 
 def organization_findings(
-    terms: OrganizationTerms, profile_id: str, lock_ticket: str, world: World, limit: int
+    terms: OrganizationTerms, profile_id: str, world: World, limit: int
 ) -> tuple[Finding, ...]:
     """Every finding about one existing organization's claim.
 
     Args:
         terms: the organization.
         profile_id: the pool's profile.
-        lock_ticket: who holds the pool's lock, empty for nobody.
         world: the observation.
         limit: how old its status may be, in seconds.
     """
@@ -205,11 +204,11 @@ def organization_findings(
         *_stale(terms, world, limit),
         *_suspended(terms),
     ]
-    grants = grant_range(terms, lock_ticket)
+    grants = grant_range(terms)
     if grants is not None:
         found.extend(surplus_findings(terms, grants, profile_id))
         if not terms.status.problem:
-            found.extend(entitlement_findings(terms, grants, profile_id, lock_ticket))
+            found.extend(entitlement_findings(terms, grants, profile_id))
     found.extend(usage_findings(terms, profile_id))
     return tuple(found)
 
@@ -219,8 +218,6 @@ def claim_findings(
     profile_id: str,
     pool: Pool,
     world: World,
-    *,
-    lock_ticket: str,
     limit: int,
 ) -> tuple[Finding, ...]:
     """Every finding about the pool's claims, over all organizations.
@@ -230,14 +227,13 @@ def claim_findings(
         profile_id: the pool's profile.
         pool: the policy's pool.
         world: the observation.
-        lock_ticket: who holds the pool's lock, empty for nobody.
         limit: how old an Organization's status may be, in seconds.
     """
     records = [record for terms in organizations for record in terms.records or ()]
     found: list[Finding] = [*_catalogue_unreadable(world.catalogue), *_ambiguous(world)]
     for terms in organizations:
         if terms.present:
-            found.extend(organization_findings(terms, profile_id, lock_ticket, world, limit))
+            found.extend(organization_findings(terms, profile_id, world, limit))
     found.extend(_gone(records, world))
     found.extend(_unfit_add_ons(records, profile_id, world.catalogue, pool))
     return tuple(found)

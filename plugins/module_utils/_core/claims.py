@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .amount import UNLIMITED, Amount, Unlimited
@@ -40,6 +40,7 @@ class OrganizationTerms:
         status: what its own status says.
         recounted: devices that its Pods use, by quota's own rule.
         records: its live records of the pool.
+        moving: the one of them whose ticket holds the pool's lock, while it is pending or releasing.
     """
 
     organization: str
@@ -49,6 +50,7 @@ class OrganizationTerms:
     status: StatusReading = field(default_factory=lambda: StatusReading(present=False))
     recounted: int | None = 0
     records: tuple[Record, ...] | None = ()
+    moving: Record | None = None
 
     def in_state(self, *states: str) -> int | None:
         """Devices of its records in the given states; None where the ledger cannot be read."""
@@ -63,11 +65,16 @@ class OrganizationTerms:
 
     @property
     def covered(self) -> int | None:
-        """The least of what reservation add-ons grant and what records hold."""
+        """The least of what reservation add-ons grant and what records hold.
+
+        What the ticket that holds the lock is giving back counts as granted until its record is released:
+        its add-on goes first and quota follows, and the devices must not be counted twice in between.
+        """
         granted, reserved = self.entitlement.granted_total, self.reserved
         if reserved is None or (granted is None and reserved):
             return None
-        return min(granted or 0, reserved)
+        given_back = self.moving.spec.devices if self.moving and self.moving.state == "releasing" else 0
+        return min((granted or 0) + given_back, reserved)
 
     @property
     def non_reserved(self) -> Amount | None:
@@ -133,6 +140,13 @@ def _records_by_organization(records: Iterable[Record]) -> dict[str, tuple[Recor
     return found
 
 
+def _moving(records: tuple[Record, ...], ticket: str) -> Record | None:
+    """The pending or releasing record of the ticket that holds the pool's lock."""
+    return next(
+        (item for item in records if item.ticket == ticket and item.state in ("pending", "releasing")), None
+    )
+
+
 def _terms(
     name: str,
     profile_id: str,
@@ -170,6 +184,7 @@ def claims_of(
     by_organization = None if pool_records is None else _records_by_organization(pool_records)
     reservation = frozenset(pool.reservation_addons)
     used = usage_by_namespace(resource, world) if resource else {}
+    ticket = ledger.lock_ticket(profile_id)
     found = []
     for name in sorted({*world.tenancy.organizations, *(by_organization or ())}):
         records = None if by_organization is None else by_organization.get(name, ())
@@ -177,9 +192,5 @@ def claims_of(
             terms = _terms(name, profile_id, resource, world, reservation=reservation, used=used)
         else:
             terms = OrganizationTerms(name, present=False)
-        found.append(
-            OrganizationTerms(
-                name, terms.present, terms.entitlement, terms.quota, terms.status, terms.recounted, records
-            )
-        )
+        found.append(replace(terms, records=records, moving=_moving(records or (), ticket)))
     return tuple(found)

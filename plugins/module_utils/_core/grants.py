@@ -13,7 +13,6 @@ from .claims import OrganizationTerms
 from .disagreement import RECORDS
 from .entitlement import ANNOTATION
 from .finding import Finding
-from .record import Record
 
 
 @dataclass(frozen=True)
@@ -25,25 +24,15 @@ class GrantRange:
         high: the greatest; above low only for the organization of the lock's ticket.
         faults: what its add-ons grant against its records, each a sentence.
         surplus: add-ons that grant more than any record covers: id to (granted, recorded).
-        moving: the record of the lock's ticket, with or without which the grant is right.
     """
 
     low: int
     high: int
     faults: tuple[str, ...]
     surplus: Mapping[str, tuple[int, int]]
-    moving: Record | None
 
 
-def moving_record(records: tuple[Record, ...], lock_ticket: str) -> Record | None:
-    """The pending or releasing record of the ticket that the pool's lock names, if it is one of these."""
-    return next(
-        (item for item in records if item.ticket == lock_ticket and item.state in ("pending", "releasing")),
-        None,
-    )
-
-
-def grant_range(terms: OrganizationTerms, lock_ticket: str) -> GrantRange | None:
+def grant_range(terms: OrganizationTerms) -> GrantRange | None:
     """Compare reservation add-ons with records, add-on by add-on; None where one of them cannot be told.
 
     Right is the sum of the active and releasing records, and for the ticket that holds the lock with or
@@ -52,7 +41,7 @@ def grant_range(terms: OrganizationTerms, lock_ticket: str) -> GrantRange | None
     granted, records = terms.entitlement.granted, terms.records
     if records is None or any(value is None for value in granted.values()):
         return None
-    moving = moving_record(records, lock_ticket)
+    moving = terms.moving
     low = high = 0
     faults: list[str] = []
     surplus: dict[str, tuple[int, int]] = {}
@@ -71,7 +60,7 @@ def grant_range(terms: OrganizationTerms, lock_ticket: str) -> GrantRange | None
         else:
             wanted = " or ".join(str(value) for value in sorted(right))
             faults.append(f"{name} grants {have} devices, right is {wanted}")
-    return GrantRange(low, high, tuple(faults), surplus, moving)
+    return GrantRange(low, high, tuple(faults), surplus)
 
 
 def surplus_findings(terms: OrganizationTerms, grants: GrantRange, profile_id: str) -> tuple[Finding, ...]:

@@ -100,7 +100,6 @@ def _judged(
     if policy is None:
         return ()
     ordered = question.order is not None
-    lock_ticket = ledger.lock_ticket(profile_id)
     limit = policy.spec.staleness.quota_status_seconds
     records = ledger.of_pool(profile_id)
     found = [*fit_findings(profile_id, terms.fit, ledger)]
@@ -112,9 +111,7 @@ def _judged(
     found.extend(sequential_findings(profile_id, pool, terms.healthy.nodes, records, world, ordered=ordered))
     found.extend(alert_findings(world.snapshot.alerts, select, policy.spec.alerts.select))
     found.extend(holder_findings(terms.holders))
-    found.extend(
-        claim_findings(terms.organizations, profile_id, pool, world, lock_ticket=lock_ticket, limit=limit)
-    )
+    found.extend(claim_findings(terms.organizations, profile_id, pool, world, limit))
     if question.purpose == "entitled":
         found.extend(entitled_findings(profile_id, question.ticket, terms.organizations))
     if question.purpose == "let_go":

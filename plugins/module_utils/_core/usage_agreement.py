@@ -13,6 +13,8 @@ from .finding import Finding
 def usage_findings(terms: OrganizationTerms, profile_id: str) -> tuple[Finding, ...]:
     """Use as quota, the Organization and its Pods show it, and within hard quota."""
     quota, status, recounted = terms.quota, terms.status, terms.recounted
+    if recounted is None or quota.problems or status.problem:
+        return ()  # what cannot be read has a finding of its own
     if not quota.measured and not status.present:
         return ()
     faults = []
@@ -29,7 +31,7 @@ def usage_findings(terms: OrganizationTerms, profile_id: str) -> tuple[Finding, 
         over = [f"{name} {value}" for name, value in values.items() if value.isdigit() and int(value) > hard]
         if over:
             faults.append(f"more is used than hard quota {hard} allows ({', '.join(over)})")
-    if not faults or recounted is None or status.problem:
+    if not faults:
         return ()
     lone = [name for name, value in values.items() if list(values.values()).count(value) == 1]
     odd = lone[0] if len(lone) == 1 else HRQ if quota.measured and len(seen) > 1 else ORGANIZATION

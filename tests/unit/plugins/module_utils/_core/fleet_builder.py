@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 import jmespath
-import yaml
+
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.document import Problem
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.fleet_files import (
     FleetFile,
@@ -460,7 +460,7 @@ class Fleet:
             "metadata": {"name": "lab-gpu-node-modes"},
             "spec": {"rules": rules},
         }
-        return yaml.safe_dump(document, sort_keys=False)
+        return _dump(document)
 
     def tree(self) -> FleetTree:
         config = "".join(f"{key}={value}\n" for key, value in {"CLUSTER_NAME": "lab", **self.gates}.items())
@@ -470,11 +470,11 @@ class Fleet:
             files["clusters/lab/gpu-node-modes/nodefeaturerule.yaml"] = text
         root = "gpu-reservations/lab"
         if self.policy is not None:
-            files[f"{root}/policy.yaml"] = yaml.safe_dump(self.policy, sort_keys=False)
+            files[f"{root}/policy.yaml"] = _dump(self.policy)
         for identifier, document in self.records.items():
-            files[f"{root}/records/{identifier}.yaml"] = yaml.safe_dump(document, sort_keys=False)
+            files[f"{root}/records/{identifier}.yaml"] = _dump(document)
         for profile_id, document in self.freezes.items():
-            files[f"{root}/freezes/{profile_id}.yaml"] = yaml.safe_dump(document, sort_keys=False)
+            files[f"{root}/freezes/{profile_id}.yaml"] = _dump(document)
         files |= self.extra_files
         entries = tuple(FleetFile.of(path, text.encode()) for path, text in sorted(files.items()))
         return FleetTree(branch="main", revision="a" * 40, files=entries)
@@ -482,7 +482,7 @@ class Fleet:
     def lock_tree(self) -> FleetTree:
         if self.lock is None:
             return FleetTree(branch="gpu-lock/lab")
-        file = FleetFile.of("lock.yaml", yaml.safe_dump(self.lock, sort_keys=False).encode())
+        file = FleetFile.of("lock.yaml", _dump(self.lock).encode())
         return FleetTree(branch="gpu-lock/lab", revision="b" * 40, files=(file,))
 
     def _plugin_pods(self) -> list[Doc]:
@@ -501,9 +501,9 @@ class Fleet:
         ]
 
     def observed(self) -> Doc:
-        plans = self.plans_text if self.plans_text is not None else yaml.safe_dump(self.plans)
+        plans = self.plans_text if self.plans_text is not None else _dump(self.plans)
         document = {"version": 3, "profiles": self.profiles}
-        profiles = self.profiles_text if self.profiles_text is not None else yaml.safe_dump(document)
+        profiles = self.profiles_text if self.profiles_text is not None else _dump(document)
         config = None if self.config is None else {**self.config, **self.gates}
         earlier_time, earlier = self.earlier
         return {
@@ -566,6 +566,11 @@ class Fleet:
         return prove(self.snapshot(), self.reading(), profile_id, select=select, **question)
 
 
+def _dump(document: Any) -> str:
+    """YAML without anchors, as people write it."""
+    return json.dumps(document, indent=1)
+
+
 def gates() -> Doc:
     """Gates that nobody has closed."""
     unused = {"openBefore": False, "closedFor": []}
@@ -598,7 +603,16 @@ def lab() -> Fleet:
     fleet.quota("cumulus", 0, 0, "v100-vm")
     fleet.machine("aurora-vision", "inference-1").machine("aurora-vision", "inference-2", node="gpu-02")
     fleet.keep(record("lab-0", "cumulus", 8))
-    pool = {"reservationAddons": [], "sharesNodesWith": [], "quarantinedNodes": [], "spareDevices": 1}
+
+    def pool(nodes: dict[str, int], add_on_id: str, *shared: str) -> Doc:
+        return {
+            "nodes": nodes,
+            "reservationAddons": [add_on_id],
+            "sharesNodesWith": list(shared),
+            "quarantinedNodes": [],
+            "spareDevices": 1,
+        }
+
     fleet.policy = {
         "apiVersion": API_VERSION,
         "kind": "GPUReservationPolicy",
@@ -618,17 +632,8 @@ def lab() -> Fleet:
             "operatorNamespaces": [],
             "maintenance": [],
             "pools": {
-                "h100-vm": {
-                    **pool,
-                    "nodes": {f"gpu-0{number}": 8 for number in range(1, 5)},
-                    "reservationAddons": ["gpu-h100-reserved"],
-                },
-                "v100-vm": {
-                    **pool,
-                    "nodes": {"acc-01": 2},
-                    "reservationAddons": ["gpu-v100-reserved"],
-                    "sharesNodesWith": ["v100-shared"],
-                },
+                "h100-vm": pool({f"gpu-0{number}": 8 for number in range(1, 5)}, "gpu-h100-reserved"),
+                "v100-vm": pool({"acc-01": 2}, "gpu-v100-reserved", "v100-shared"),
             },
         },
     }
