@@ -73,8 +73,8 @@ options:
     default: false
   allow_daemonset_loss:
     description:
-      - Whether a node may be taken although a DaemonSet with a Pod on it does not tolerate the taint, and would
-        lose the node at its next rollout.
+      - Whether a node may be taken although a DaemonSet with a Pod on it does not tolerate the taint, and
+        would lose the node at its next rollout.
     type: bool
     default: false
   allow_eviction:
@@ -160,7 +160,7 @@ notices:
   type: list
   elements: dict
 releases:
-  description: The notices of releases that begin with this run, or in check mode would; also among the notices.
+  description: The notices of releases that begin with this run, or would in check mode; also in the notices.
   returned: always
   type: list
   elements: dict
