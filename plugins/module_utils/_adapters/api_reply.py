@@ -17,6 +17,8 @@ from .outcome_unknown import OutcomeUnknown
 
 _READ_METHODS: Final = ("GET", "HEAD")
 _SHOWN_LETTERS: Final = 400
+# All that the server says of a JSON patch that does not fit the object: a test failed, or a path is gone.
+_UNFITTING_PATCH: Final = "the server rejected our request due to an error in our request"
 _RBAC: Final = re.compile(r'User ".*" cannot ')
 
 
@@ -132,7 +134,7 @@ def _not_found(path: str, reply: Reply, details: dict[str, Any]) -> ObservationE
 
 def _write_error(method: str, path: str, reply: Reply, details: dict[str, Any]) -> GpuopsError:
     reason = str(reply.status_object.get("reason", ""))
-    if reply.status == 409 or (reply.status == 422 and "testing value" in reply.words.lower()):
+    if reply.status == 409 or (reply.status == 422 and _UNFITTING_PATCH in reply.words):
         exists = reason == "AlreadyExists"
         return ConflictError(
             "already-exists" if exists else "object-changed",

@@ -45,6 +45,7 @@ def test_only_the_servers_word_about_this_object_makes_it_absent() -> None:
     assert not is_absent(PODS, answer(404, "NotFound"))
 
 
+UNFITTING = "the server rejected our request due to an error in our request"
 RBAC = 'pods is forbidden: User "gpuops" cannot list resource "pods" in API group "" at the cluster scope'
 POLICY = "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'fence' with binding 'b' denied request: locked"
 
@@ -64,7 +65,7 @@ POLICY = "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'fence' with bindin
         ("GET", PODS, answer(429, "TooManyRequests", "slow"), "api-failed", ObservationError),
         ("PATCH", POD, answer(409, "Conflict", "changed"), "object-changed", ConflictError),
         ("POST", PODS, answer(409, "AlreadyExists", "there"), "already-exists", ConflictError),
-        ("PATCH", POD, answer(422, "Invalid", "testing value /spec failed"), "object-changed", ConflictError),
+        ("PATCH", POD, answer(422, "Invalid", UNFITTING), "object-changed", ConflictError),
         ("PATCH", POD, answer(422, "Invalid", "must be positive"), "request-refused", PolicyBlocked),
         ("POST", PODS, answer(403, "Forbidden", POLICY), "request-refused", PolicyBlocked),
         ("POST", PODS, answer(403, "Forbidden", "exceeded quota: q"), "request-refused", PolicyBlocked),
