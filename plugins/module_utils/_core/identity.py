@@ -27,6 +27,9 @@ def is_space(character: str) -> bool:
 
 def is_blank(text: str) -> bool:
     """Whether nothing but space is there."""
+    first = text[:1]
+    if first.isascii() and first.isalnum():
+        return False
     return all(is_space(character) for character in text)
 
 

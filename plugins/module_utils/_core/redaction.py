@@ -53,12 +53,12 @@ class MaskedHit:
 def find(text: str) -> tuple[Hit, ...]:
     """Every identifier and secret in a text, in order, none overlapping another."""
     lowered = text.lower()
-    hits = [
-        Hit(kind, match.start(), match.end())
-        for kind, needles, pattern in IDENTIFIER_PATTERNS
-        if any(needle in lowered for needle in needles)
-        for match in pattern.finditer(text)
-    ]
+    hits: list[Hit] = []
+    for kind, needles, pattern in IDENTIFIER_PATTERNS:
+        for needle in needles:
+            if needle in lowered:
+                hits.extend(Hit(kind, match.start(), match.end()) for match in pattern.finditer(text))
+                break
     for kind, candidate, confirmed in _CHECKED:
         hits.extend(Hit(kind, m.start(), m.end()) for m in candidate.finditer(text) if confirmed(m.group()))
     if len(hits) < 2:

@@ -76,7 +76,7 @@ def _failure(title: str, faults: list[Any]) -> ValidationError:
 def _broken(rules: tuple[Rule, ...], data: Any, faulty: tuple[Path, ...]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for rule in rules:
-        paths = [tuple(field.split(".")) for field in rule.fields]
+        paths = [_path(field) for field in rule.fields]
         values = [_at(data, path) for path in paths]
         if MISSING in values or any(_touches(path, fault) for path in paths for fault in faulty):
             continue
@@ -87,21 +87,30 @@ def _broken(rules: tuple[Rule, ...], data: Any, faulty: tuple[Path, ...]) -> lis
     return found
 
 
+@functools.cache
+def _path(field: str) -> tuple[str, ...]:
+    return tuple(field.split("."))
+
+
 def _touches(path: Path, fault: Path) -> bool:
     shared = min(len(path), len(fault))
     return path[:shared] == fault[:shared]
 
 
-def _at(data: Any, path: Path) -> Any:
+def _at(data: Any, path: tuple[str, ...]) -> Any:
     value = data
     for part in path:
         if isinstance(value, BaseModel):
-            value = _attribute(value, str(part))
+            value = _attribute(value, part)
         elif isinstance(value, Mapping):
             value = value.get(part, MISSING)
         else:
             return MISSING
-    return "" if value is None or (isinstance(value, str) and is_blank(value)) else value
+    if value is None:
+        return ""
+    # A model's own texts were judged already; only raw ones may be blank.
+    raw = isinstance(value, str) and not isinstance(data, BaseModel)
+    return "" if raw and is_blank(value) else value
 
 
 def _attribute(model: BaseModel, alias: str) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Final
 
 _RFC3339: Final = re.compile(
@@ -23,6 +24,7 @@ class TimeError(ValueError):
     """The text is no RFC 3339 time with a zone, or one that cannot be held."""
 
 
+@lru_cache(maxsize=4096)  # a record's times are compared several times
 def moment(text: str) -> datetime:
     """The moment that an RFC 3339 time says, in UTC; fractions are cut after the microsecond.
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.identifier_patterns import (
@@ -26,6 +26,7 @@ def test_every_pattern_has_a_known_kind_and_needles_in_lower_case() -> None:
 def test_whatever_a_pattern_matches_has_one_of_its_needles(place: int) -> None:
     _kind, needles, pattern = IDENTIFIER_PATTERNS[place]
 
+    @settings(max_examples=20)
     @given(st.from_regex(pattern))
     def matches_hold_a_needle(text: str) -> None:
         assert any(needle in text.lower() for needle in needles)
