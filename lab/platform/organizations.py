@@ -45,7 +45,6 @@ class Organizations:
         self._rejected = ""
         self._policed = ""
         self._book = usage.UsageBook()
-        self.reconcile_errors = 0
 
     @property
     def catalogue_accepted(self) -> bool:
@@ -134,7 +133,6 @@ class Organizations:
         except entitlement.UnreadableOrder as err:
             if self._product.lag.first(f"unreadable/{name}", str(err)):
                 LOG.warning("organization %s: %s; its quota stays as it is", name, err)
-            self.reconcile_errors += 1
             return
         present = self._product.store.get(HIERARCHICAL_QUOTAS, PLAN_QUOTA, name)
         if faults.hits("freeze-hrq", name) or organization["metadata"].get("deletionTimestamp"):

@@ -165,7 +165,6 @@ class Platform:
         return alerts.metrics(
             self.product.faults(),
             catalogue_valid=self._organizations.catalogue_accepted,
-            reconcile_errors=self._organizations.reconcile_errors,
         )
 
     def _holding(self) -> dict[str, bool]:

@@ -60,12 +60,9 @@ def test_source_faults(stand_in: tuple[alerts.StandIn, str]) -> None:
 
 
 def test_metrics_switch_the_alerts_known_by_name() -> None:
-    text = alerts.metrics(
-        Faults({"alerts-firing": "KubeDcGPUXidError"}), catalogue_valid=False, reconcile_errors=2
-    )
+    text = alerts.metrics(Faults({"alerts-firing": "KubeDcGPUXidError"}), catalogue_valid=False)
     assert "kube_dc_organization_quota_config_valid 0\n" in text
     assert 'lab_alert_active{name="KubeDcGPUXidError"} 1\n' in text
-    assert 'kube_dc_organization_quota_reconcile_total{result="error",stage="entitlement"} 2\n' in text
 
 
 def test_a_pending_alert_waits_and_the_others_do_not() -> None:
