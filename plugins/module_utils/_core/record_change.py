@@ -15,6 +15,7 @@ from .names import record_id
 from .order import Order
 from .record import NEXT, REASONS, Metadata, Reason, Record, Spec, State, Status
 from .strict_model import ValidationError
+from .times import TimeError, to_second
 
 CHANGING: Final = frozenset(
     {"spec.state", "status.activatedAt", "status.releasedAt", "status.evidenceRevision", "status.reason"}
@@ -62,7 +63,7 @@ def advance(
     Args:
         record: the record as it stands in the ledger.
         state: the state to go to.
-        at: the API server's time, RFC 3339; needed for active and released, written as it is given.
+        at: the API server's time, RFC 3339; needed for active and released, written to the second in UTC.
         evidence: the evidence revision; needed for active, and kept where it is empty.
         reason: one that fits the state; the state's first where it is left out.
 
@@ -85,8 +86,16 @@ def advance(
     status["reason"] = reason or (status["reason"] if state == record.state else REASONS[state][0])
     status["evidenceRevision"] = evidence or status["evidenceRevision"]
     if state != record.state and state in ("active", "released"):
-        status["activatedAt" if state == "active" else "releasedAt"] = at
+        status["activatedAt" if state == "active" else "releasedAt"] = _written(at)
     return _checked(record, value)
+
+
+def _written(at: str) -> str:
+    """The time as we write it; what is no time stays, for the record's own check to name."""
+    try:
+        return to_second(at)
+    except TimeError:
+        return at
 
 
 def _checked(record: Record, value: dict[str, Any]) -> Record:

@@ -86,6 +86,11 @@ def test_a_life_from_pending_to_released() -> None:
     assert released.value() == record_value("released")
 
 
+def test_d05_times_are_written_to_the_second_in_utc() -> None:
+    active = advance(record(), "active", at="2026-11-03T10:00:00.9+01:00", evidence="sha256-17")
+    assert active.status.activated_at == AT
+
+
 def test_a_pending_record_is_canceled() -> None:
     assert advance(record(), "canceled").value() == record_value("canceled")
 
