@@ -25,7 +25,14 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("ANSIBLE_", "GPUOPS_", "K8S_AUTH_", "PYTHON")) and name != "KUBECONFIG"
     }
-    return {**kept, "HOME": str(home), "PATH": f"{BIN}:{os.environ['PATH']}", "NO_COLOR": "1", **more}
+    return {
+        **kept,
+        "HOME": str(home),
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
+        **more,
+    }
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The gpuops.reservations contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an execution environment collects is enough: with it alone every module imports."""
+"""What an execution environment collects is enough: with it alone every module imports, and a review runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 import yaml
 from ansible.release import __version__ as ansible_version
 
-from .conftest import BIN, CHECKOUT, Run
+from .conftest import BIN, CHECKOUT, Run, clean_environment
 
 SIBLINGS = {
     "kubernetes": ansible_collections.kubernetes.__path__[0],
@@ -89,3 +89,30 @@ def test_a_module_imports_with_what_was_collected(python: Path, collections: Pat
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_review_runs_with_what_was_collected(python: Path, collections: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            str(python.parent / "ansible-playbook"),
+            "gpuops.reservations.assign",
+            "--check",
+            "-e",
+            "ticket=LAB-1",
+            "-e",
+            f"snapshot={CHECKOUT / 'examples' / 'try' / 'snapshot.json'}",
+        ],
+        env=clean_environment(
+            tmp_path,
+            PATH=f"{python.parent}:/usr/bin:/bin",
+            ANSIBLE_COLLECTIONS_PATH=str(collections),
+        ),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "headroom 9" in done.stdout
+    assert "changed=0" in done.stdout
