@@ -35,6 +35,7 @@ class Case:
     then: Tree
     node_states: Mapping[str, Tree]
     pod_fixtures: Mapping[str, Tree]
+    not_understood: str = ""
 
 
 class _Loader(yaml.SafeLoader):
@@ -63,9 +64,12 @@ def load(path: Path) -> list[Case]:
     fixtures = document.get("pod_fixtures") or own["pod_fixtures"]
     cases: list[Case] = []
     for entry in document.get("cases") or []:
-        if not isinstance(entry, dict):
-            raise NotUnderstood(f"{path}: a case is a mapping, not {entry!r}")
-        cases += _runs(entry, defaults, states, fixtures)
+        try:
+            cases += _runs(entry, defaults, states, fixtures)
+        except NotUnderstood as error:
+            # The others still run; this one fails.
+            name = str(entry.get("id")) if isinstance(entry, dict) else f"entry-{len(cases) + 1}"
+            cases.append(Case(name, "", {}, {}, {}, states, fixtures, not_understood=str(error)))
     if not cases:
         raise NotUnderstood(f"{path} holds no case")
     names = [case.id for case in cases]
@@ -83,8 +87,8 @@ def _read(path: Path) -> Tree:
     return document
 
 
-def _runs(entry: Tree, defaults: Tree, states: Tree, fixtures: Tree) -> list[Case]:
-    if not entry.get("id"):
+def _runs(entry: Any, defaults: Tree, states: Tree, fixtures: Tree) -> list[Case]:
+    if not isinstance(entry, dict) or not entry.get("id"):
         raise NotUnderstood(f"a case without an id: {entry!r}")
     _only(entry, _CASE, entry["id"])
     variants = entry.get("variants") or [{}]

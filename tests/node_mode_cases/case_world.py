@@ -35,6 +35,16 @@ from ansible_collections.gpuops.reservations.tests.node_mode_cases.pod_state imp
 from lab.api import ApiError
 
 _CONFIG_MAP = "/api/v1/namespaces/flux-system/configmaps/cluster-config"
+_FOREIGN_COMMIT = (
+    "commit",
+    "other_commit",
+    "unrelated_commit",
+    "moves",
+    "moved",
+    "new_commit",
+    "foreign_commit",
+    "advanced",
+)
 _MOMENTS = ("after_cordon", "after_push", "during_wait")
 
 
@@ -64,6 +74,9 @@ class CaseWorld:
         self.fleet = fleet_state(
             given.take("fleet", default={}), given.take("gates_file"), self.node.name, self.cluster
         )
+        lines = given.take("gates_file_lines", "gates_file_text", "env_lines", "env_text")
+        if lines is not None:
+            self.fleet.settings_text = lines if isinstance(lines, str) else "\n".join(lines) + "\n"
         self.live: dict[str, Any] | None = {}
         self.copies = gate_copies.Copies()
         self.faults: dict[str, Fault] = {}
@@ -113,11 +126,9 @@ class CaseWorld:
         program = self.folder / "receive-pack"
         program.write_text("#!/bin/sh\necho 'remote: Permission to fleet denied to cases.' >&2\nexit 128\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        return {
-            "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": "remote.origin.receivepack",
-            "GIT_CONFIG_VALUE_0": str(program),
-        }
+        settings = self.folder / "gitconfig"
+        settings.write_text(f'[remote "origin"]\n\treceivepack = {program}\n')
+        return {"GIT_CONFIG_GLOBAL": str(settings)}
 
     @property
     def fleet_repo(self) -> str:
@@ -142,6 +153,12 @@ class CaseWorld:
             self.record.events.append(f"script {moment}")
         for entry in taken:
             self._change(entry, f"script {moment}")
+
+    def start_over(self) -> None:
+        """Take what there is now as the start of another run."""
+        self.record = Record(after_cordon=lambda: self.at("after_cordon"), faults=self.faults)
+        self.servers.proxy.record = self.record
+        self.start_revision = self.remote.tip()
 
     def script_left(self) -> list[str]:
         """Moments of the script that never came."""
@@ -187,7 +204,7 @@ class CaseWorld:
         other: dict[str, bytes | None] = {}
         if fleet is not None:
             inner = Section(f"{where}.fleet", fleet)
-            commit = inner.take("commit", "other_commit", "unrelated_commit", "moves")
+            commit = inner.take(*_FOREIGN_COMMIT)
             if commit:
                 other["NOTES"] = str(commit).encode() + b"\n"
             change_fleet(self.fleet, inner, self.node.name)

@@ -25,8 +25,17 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 _SAME = ("unchanged", "byte_identical", "identical", "same", "untouched", "byte_for_byte")
 
 
-def problems_of(then: Mapping[str, Any], happened: WhatHappened) -> Problems:
+Again = Callable[..., WhatHappened]
+"""Runs the same command once more, with changed options."""
+
+
+def problems_of(then: Mapping[str, Any], happened: WhatHappened, again: Again) -> Problems:
     """Everything that is not as the case has it. Raises NotUnderstood for a key or value it cannot check."""
+    then = dict(then)
+    later = {
+        "second_run": (then.pop("second_run", then.pop("rerun", None)), {}),
+        "resumed": (then.pop("resumed", then.pop("resume", None)), {"resume_cordoned": True}),
+    }
     if "outcome" not in then:
         raise NotUnderstood("then.outcome is missing")
     found: Problems = []
@@ -38,6 +47,9 @@ def problems_of(then: Mapping[str, Any], happened: WhatHappened) -> Problems:
             found += _named(key, _other(key, expected, happened))
         else:
             found += _named(key, check(expected, happened))
+    for key, (expected, changes) in later.items():
+        if expected is not None:
+            found += _named(key, _outcome(expected, again(**changes)))
     left = happened.world.script_left()
     if left and then["outcome"] in ("changed", "stopped_cordoned") and _came_that_far(happened, left):
         found.append(f"script: {', '.join(left)} never came, so the case did not test what it says")
@@ -209,7 +221,7 @@ def _node_patch(expected: Any, happened: WhatHappened) -> Problems:
         raise NotUnderstood(f"then.node_patch: does not know {expected!r}")
     with_spec = "unschedulable" in text
     problems: Problems = []
-    sent = [*happened.patches("cordon"), *happened.patches("uncordon"), *happened.patches("patch_node")]
+    sent = [request for request in happened.writes if request.path.startswith("/api/v1/nodes/")]
     if not sent:
         problems.append("the node was never patched")
     for request in sent:

@@ -78,11 +78,16 @@ class Fault:
     operation: str
     status: int
     left: int | None = None
+    passed: int = 0
+    """How many requests succeed before the first one fails."""
 
     def meets(self, operation: str) -> bool:
         """Whether a request is to fail now; counts it."""
         wanted = _PARTS.get(self.operation, (self.operation,))
         if (self.operation != "all" and operation not in wanted) or self.left == 0:
+            return False
+        if self.passed:
+            self.passed -= 1
             return False
         if self.left is not None:
             self.left -= 1
@@ -124,11 +129,15 @@ def _fault(where: str, operation: str, value: Any) -> Fault | None:
         section = Section(where, value)
         fault = _fault(where, operation, section.take("fault", "status", "answer", "error"))
         times = section.take("times", "count", "first")
+        passed = int(section.take("after", "passed", default=0))
         section.done()
         if fault is None:
             raise NotUnderstood(f"{where}: says no fault")
         fault.left = None if times is None else int(times)
+        fault.passed = passed
         return fault
+    if isinstance(value, list):
+        return _sequence(where, operation, value)
     if isinstance(value, int) and not isinstance(value, bool):
         if value not in _REASONS:
             raise NotUnderstood(f"{where}: does not know the status {value}")
@@ -145,3 +154,18 @@ def _fault(where: str, operation: str, value: Any) -> Fault | None:
     if word not in _STATUS:
         raise NotUnderstood(f"{where}: does not know {word!r}; known are {', '.join((*_STATUS, *_LOST))}")
     return Fault(operation, _STATUS[word])
+
+
+def _sequence(where: str, operation: str, values: list[Any]) -> Fault | None:
+    """Answers one after the other: any number of good ones, then one kind of failure, then good ones."""
+    faults = [_fault(where, operation, value) for value in values]
+    bad = [number for number, fault in enumerate(faults) if fault is not None]
+    if not bad:
+        return None
+    kinds = {fault.status for fault in faults if fault is not None}
+    if len(kinds) != 1 or bad != list(range(bad[0], bad[-1] + 1)):
+        raise NotUnderstood(f"{where}: only one run of one kind of failure is known, not {values!r}")
+    first = faults[bad[0]]
+    if first is not None:
+        first.passed, first.left = bad[0], len(bad)
+    return first

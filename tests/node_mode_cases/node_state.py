@@ -138,9 +138,11 @@ def _change_owners(state: NodeState, section: Section) -> None:
         state.owners = [_owner(each, where) for each in section.take("owners") or []]
     for added in _listed(section.take("add_owner", "add_owners")):
         state.owners = [*state.owners, _owner(added, where)]
-    for added in _listed(section.take("terminating_owner", "terminating_owners")):
+    for added in _listed(
+        section.take("terminating_owner", "terminating_owners", "add_terminating_owner", "leaving_owner")
+    ):
         state.owners = [*state.owners, {**_owner(added, where), "terminating": True}]
-    for added in _listed(section.take("finished_owner", "finished_owners")):
+    for added in _listed(section.take("finished_owner", "finished_owners", "add_finished_owner")):
         state.owners = [*state.owners, {**_owner(added, where), "phase": "Succeeded"}]
     for removed in _listed(section.take("remove_owner", "remove_owners")):
         gone = _owner(removed, where)["owner"]

@@ -44,8 +44,9 @@ def changed(happened: WhatHappened) -> Problems:
     rule = happened.rule(happened.world.node.name, happened.head)
     if rule is None or rule.get("active") != target:
         problems.append(f"the fleet's rule at the end: {rule}")
-    if happened.world.ledger.pools and happened.lock_holders:
-        problems.append(f"locks that are still held: {happened.lock_holders}")
+    ours = f"transition:{happened.world.node.name}"
+    if ours in happened.lock_holders.values():
+        problems.append(f"the lock was not let go: {happened.lock_holders}")
     return problems
 
 
@@ -88,7 +89,9 @@ def failed(happened: WhatHappened) -> Problems:
         problems.append("the message says something about a cordoned node")
     if happened.lock_holders != _holders_before(happened):
         problems.append(f"the lock was not let go: {happened.lock_holders}")
-    return problems + _says_unchanged(happened)
+    if all(request.status in range(400, 500) for request in happened.writes):
+        problems += _says_unchanged(happened)
+    return problems
 
 
 OUTCOMES: Mapping[str, Callable[[WhatHappened], Problems]] = {

@@ -73,7 +73,9 @@ def case_pod(entry: Any, fixtures: Mapping[str, Any], node: str, where: str) -> 
     if not where_it_is["namespace"] or not where_it_is["name"]:
         raise NotUnderstood(f"{where}: a Pod has a namespace and a name")
     phase = section.take("phase", default="Running")
-    terminating = boolean(section.take("terminating", "deleting", default=False), where)
+    terminating = boolean(
+        section.take("terminating", "deleting", "deleted", "being_deleted", default=False), where
+    )
     if section.take("deletionTimestamp", "deletion_timestamp") is not None or phase == "Terminating":
         terminating = True
     owners = _owners(section, where)

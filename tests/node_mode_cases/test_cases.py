@@ -26,15 +26,24 @@ def test_case(case: Case, servers: Servers, tmp_path: Path) -> None:
 
 def run_case(case: Case, servers: Servers, folder: Path) -> tuple[list[str], str]:
     """The problems of one case, and what was said and done."""
+    if case.not_understood:
+        return [f"not understood: {case.not_understood}"], ""
     try:
         world = CaseWorld(case, servers, folder)
         world.build()
         world.move_ahead()
         outcome = module_run.run(world, case.when, defaults=bool(_ABOUT_DEFAULTS & case.then.keys()))
         happened = WhatHappened(world, outcome)
-        return problems_of(case.then, happened), _told(happened)
+        problems = problems_of(case.then, happened, lambda **changes: _again(world, case, **changes))
+        return problems, _told(happened)
     except NotUnderstood as error:
         return [f"not understood: {error}"], ""
+
+
+def _again(world: CaseWorld, case: Case, **changes: object) -> WhatHappened:
+    """The same command once more, upon what the first run left."""
+    world.start_over()
+    return WhatHappened(world, module_run.run(world, {**case.when, **changes}))
 
 
 def _told(happened: WhatHappened) -> str:

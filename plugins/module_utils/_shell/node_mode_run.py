@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._adapters.identity import new_run_id
 from .._core.cluster_objects import Node
-from .._core.errors import ConflictError, GpuopsError, PartialChange
+from .._core.errors import GpuopsError, PartialChange
 from .._core.node_mode import Action, CordonWrite, Verdict, judge, refusal
 from .._core.node_mode_facts import ModeFacts, ModeRequest, validate_timing
 from .._core.node_mode_plan import planned_steps
@@ -82,36 +82,37 @@ def _carried_out(course: Course, seen: ModeFacts) -> Outcome:
 
 def _cordoned(course: Course, *, taken_over: bool) -> Verdict:
     """Step 1, which reads and judges again under the lock, and again where the node changed meanwhile."""
-    request, world = course.request, course.world
     try:
+        failed = None
         for _ in range(ATTEMPTS):
-            facts = observe(world, request)
-            verdict = judge(request, facts)
-            course.state, course.checks = facts.state, verdict.checks
-            if verdict.action is Action.UNCHANGED:
+            verdict, node = _judged_again(course)
+            if verdict.action is Action.UNCHANGED or verdict.cordon is CordonWrite.NOTHING:
                 return verdict
-            if not begun(verdict):
-                raise refusal(request, verdict)
-            course.plan = planned_steps(
-                request, verdict, branch=world.fleet.branch, timeout=course.timeout, poll=course.poll
-            )
-            course.position = len(verdict.pools)
             course.locks.require()
-            node = facts.state.node
-            if verdict.cordon is CordonWrite.NOTHING:
-                return verdict
-            if isinstance(node, Node) and cordon(course, node, verdict.cordon):
+            failed = cordon(course, node, verdict.cordon)
+            if failed is None:
                 course.advance()
                 return verdict
-        raise ConflictError(
-            "object-changed",
-            f"node {request.node} changed each of the {ATTEMPTS} times that it was to be written",
-            next_action=f"see what writes to node {request.node} so often, then run again",
-        )
+        raise failed or AssertionError("there is at least one attempt")
     except PartialChange:
         raise
     except GpuopsError as error:
         raise _nothing_written(course, error, taken_over=taken_over) from error
+
+
+def _judged_again(course: Course) -> tuple[Verdict, Node]:
+    """A whole new look, which may say no where the first one said yes."""
+    request = course.request
+    facts = observe(course.world, request)
+    verdict = judge(request, facts)
+    course.state, course.checks = facts.state, verdict.checks
+    node = facts.state.node
+    if verdict.action is Action.REFUSED or not isinstance(node, Node):
+        raise refusal(request, verdict)
+    branch = course.world.fleet.branch
+    course.plan = planned_steps(request, verdict, branch=branch, timeout=course.timeout, poll=course.poll)
+    course.position = len(verdict.pools)
+    return verdict, node
 
 
 def _nothing_written(course: Course, error: GpuopsError, *, taken_over: bool) -> GpuopsError:

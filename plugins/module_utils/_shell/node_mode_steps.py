@@ -25,12 +25,12 @@ ATTEMPTS: Final = 5
 """How often a write is tried again after somebody else changed the object; each time all is read anew."""
 
 
-def cordon(course: Course, node: Node, write: CordonWrite) -> bool:
+def cordon(course: Course, node: Node, write: CordonWrite) -> GpuopsError | None:
     """Step 1: cordon and annotation in one request, upon the version that was read.
 
     Returns:
-        Whether the node now carries this run's mark; False where it changed meanwhile, and nothing was
-        written.
+        None where the node now carries this run's mark; why not, where nothing was written and it may be
+        tried again upon a new look.
 
     Raises:
         GpuopsError: the API server refused, or did not say whether it was done.
@@ -41,8 +41,8 @@ def cordon(course: Course, node: Node, write: CordonWrite) -> bool:
         body["spec"] = {"unschedulable": True}
     try:
         _patch(course, node, body)
-    except ConflictError:
-        return False
+    except ConflictError as error:
+        return error
     except OutcomeUnknown as error:
         course.state = look(course.world, course.request.node)
         found = course.state.node
@@ -53,8 +53,8 @@ def cordon(course: Course, node: Node, write: CordonWrite) -> bool:
                 error.next_action,
             ) from error
         now = cordon_mark(found)
-        return bool(now is not None and now.id == course.run)
-    return True
+        return None if now is not None and now.id == course.run else error
+    return None
 
 
 def recheck(course: Course) -> None:
