@@ -32,6 +32,8 @@ PLAN_QUOTA = "plan-quota"
 PROJECTION = "hrq.hnc.x-k8s.io"
 CAP = "project-quota"
 REFRESH_SECONDS = 3.0
+# With very many organizations their status is renewed less often, so that this stays a trickle.
+REFRESHES_PER_SECOND = 20
 STALE_HOURS = 1
 WATCHED = (CONFIGMAPS, HIERARCHICAL_QUOTAS, NAMESPACES, ORGANIZATIONS, PODS, PROJECTS, RESOURCE_QUOTAS)
 
@@ -44,6 +46,7 @@ class Organizations:
         self._catalogue: catalogue.Catalogue | None = None
         self._rejected = ""
         self._policed = ""
+        self._refresh = REFRESH_SECONDS
         self._book = usage.UsageBook()
 
     @property
@@ -234,7 +237,9 @@ class Organizations:
                 lambda project: self._project_status(name, project, used.get(backing_namespace(project), {})),
             )
 
-        each("status", self._managed(), organization)
+        managed = self._managed()
+        self._refresh = max(REFRESH_SECONDS, len(managed) / REFRESHES_PER_SECOND)
+        each("status", managed, organization)
 
     def _quota_status(self, name: str, used: Mapping[str, Decimal]) -> None:
         present = self._product.store.get(HIERARCHICAL_QUOTAS, PLAN_QUOTA, name)
@@ -330,7 +335,7 @@ class Organizations:
             if not changed and age is not None and age > STALE_HOURS * 3600 - 60:
                 return
             now -= datetime.timedelta(hours=STALE_HOURS)
-        elif not changed and age is not None and 0 <= age < REFRESH_SECONDS:
+        elif not changed and age is not None and 0 <= age < self._refresh:
             return
         if changed:
             self._product.lag.forget(key)

@@ -33,7 +33,8 @@ class Store:
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self._lock = threading.RLock()
-        self._objects: dict[Kind, dict[Key, JsonObject]] = {kind: {} for kind in kinds}
+        # By kind, namespace and name: most questions are about one namespace.
+        self._objects: dict[Kind, dict[str, dict[str, JsonObject]]] = {kind: {} for kind in kinds}
         self._deleted: dict[Kind, dict[Key, int]] = {kind: {} for kind in kinds}
         self._listeners: list[tuple[frozenset[Kind], Callable[[], None]]] = []
 
@@ -47,31 +48,34 @@ class Store:
         self._listeners.append((frozenset(kinds), wake))
 
     def list(self, kind: Kind, namespace: str | None = None) -> list[JsonObject]:
-        """All objects of a kind (in a namespace), by name."""
+        """All objects of a kind (in a namespace)."""
         with self._lock:
-            items = sorted(self._objects[kind].items())
-        return [item for (place, _), item in items if namespace is None or place == namespace]
+            places = self._objects[kind]
+            if namespace is not None:
+                return list(places.get(namespace, {}).values())
+            return [item for names in places.values() for item in names.values()]
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
         """One object, or None."""
         with self._lock:
-            return self._objects[kind].get((namespace, name))
+            return self._objects[kind].get(namespace, {}).get(name)
 
     def seen(self, kind: Kind, event: str | None, document: JsonObject) -> None:
         """Take in one event of a watch; what is older than what is known changes nothing."""
         key, version = key_of(document), _version(document)
         with self._lock:
-            known = self._objects[kind].get(key)
+            place = self._objects[kind].setdefault(key[0], {})
+            known = place.get(key[1])
             if event == "DELETED":
                 self._deleted[kind][key] = version
                 if known is None or _version(known) > version:
                     return
-                del self._objects[kind][key]
+                del place[key[1]]
             else:
                 if version <= self._deleted[kind].get(key, -1) or (known and _version(known) >= version):
                     return
                 document["metadata"].pop("managedFields", None)
-                self._objects[kind][key] = document
+                place[key[1]] = document
         self._wake(kind)
 
     def wrote(self, kind: Kind, document: JsonObject) -> None:
@@ -81,16 +85,17 @@ class Store:
     def load(self, kind: Kind, api: Api) -> None:
         """Compare with a list of the server's, and drop what is no longer there."""
         with self._lock:
-            before = dict(self._objects[kind])
+            before = {key_of(item): item for item in self.list(kind)}
         listed = {key_of(item): item for item in api.pages(kind)}
         for item in listed.values():
             self.seen(kind, None, item)
         gone = False
         with self._lock:
             for key, item in before.items():
-                known = self._objects[kind].get(key)
+                place = self._objects[kind].get(key[0], {})
+                known = place.get(key[1])
                 if key not in listed and known is not None and _version(known) == _version(item):
-                    del self._objects[kind][key]
+                    del place[key[1]]
                     gone = True
             self._deleted[kind].clear()
         if gone:
