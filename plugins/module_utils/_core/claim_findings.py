@@ -204,7 +204,8 @@ def organization_findings(
         *_stale(terms, world, limit),
         *_suspended(terms),
     ]
-    grants = grant_range(terms)
+    # What is on its way can only be told from drift while the lock can be read.
+    grants = grant_range(terms) if world.ledger.lock is not None else None
     if grants is not None:
         found.extend(surplus_findings(terms, grants, profile_id))
         if not terms.status.problem:
