@@ -52,6 +52,20 @@ def normalise_ticket(text: str) -> str:
     return ticket
 
 
+def normalise_holder(text: str) -> str:
+    """Who holds a lock or has a gate closed, as typed: a ticket, transition:<node> or reservation:<name>.
+
+    Raises:
+        InputError: it is none of them.
+    """
+    if ":" not in text:
+        return normalise_ticket(text)
+    problem = lock_holder_problem(text)
+    if problem:
+        raise InputError("ticket-invalid", f"ticket: {problem}", next_action="name a ticket or a transition")
+    return text
+
+
 def record_id(ticket: str) -> str:
     """The id of a ticket's record; the ticket is in its normal form."""
     return RECORD_PREFIX + ticket

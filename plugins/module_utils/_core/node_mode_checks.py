@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from .checks import Check, Status
+from .cluster_config import config_path
 from .cluster_objects import Node
 from .cordon_mark import KEEP_ANNOTATION, cordon_mark, kept_by_a_person
 from .modes import ACTIVE_LABEL, EXPECTED_LABEL
 from .node_holders import NodeHolder
 from .node_mode_facts import HeldPool, ModeFacts, ModeRequest, NodeState, Unread
-from .node_mode_gates import config_path
 from .node_modes_entry import KEY, EntryUnclear, node_entry
 from .node_rule import NodeRule, RuleTrouble, rule_path
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .cluster_config import config_path
 from .errors import ObservationError
 from .fleet_files import FleetFile
 from .node_mode_facts import ModeFacts, ModeRequest
-from .node_mode_gates import config_path
 from .node_modes_entry import EntryUnclear, moved_entry
 from .node_rule import rule_path
 from .node_rule_edit import moved_rule_file

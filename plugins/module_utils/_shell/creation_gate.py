@@ -13,7 +13,7 @@ from .._core.errors import ConflictError, ObservationError, PartialChange, Polic
 from .._core.gate import CLOSED, OPEN, GateState, gate_state
 from .._core.gate_use import GATE_KEYS, Gate, close_for, let_go, use_of, why_not_open
 from .._core.lock import LockDocument, require_run
-from .._core.names import normalise_ticket
+from .._core.names import normalise_holder
 from .guarded_commit import commit_guarded
 from .lock import ATTEMPTS, is_recorded, lines_of
 from .observation import Observation, observe_parts
@@ -73,12 +73,12 @@ def _decide(invocation: Invocation, reach: Reach, gate: Gate, seen: Observation)
     if state == "info":
         return GateChange("", seen.lock, ())
     if params["run_id"] and params["profile_id"]:
-        require_run(seen.lock, (params["profile_id"],), normalise_ticket(params["ticket"]), params["run_id"])
+        require_run(seen.lock, (params["profile_id"],), normalise_holder(params["ticket"]), params["run_id"])
     if state == "closed":
-        return _close(normalise_ticket(params["ticket"]), gate, seen)
+        return _close(normalise_holder(params["ticket"]), gate, seen)
     if state == "open":
         return _open(gate, seen)
-    ticket = normalise_ticket(params["ticket"])
+    ticket = normalise_holder(params["ticket"])
     if params["unless_recorded"] and is_recorded(reach, ticket):
         return GateChange(
             "", seen.lock, (), f"{ticket} has a record that holds devices: the gate stays closed"

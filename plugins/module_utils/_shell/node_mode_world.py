@@ -32,6 +32,7 @@ from .._core.node_mode_facts import (
     NodeState,
     Unread,
 )
+from .._core.node_mode_gates import CONFIG_MAP
 from .sources import Reach, connection_options
 
 _ATTEMPTS: Final = 5
@@ -75,7 +76,7 @@ def observe(world: NodeModeWorld, request: ModeRequest) -> ModeFacts:
         fleet=fleet,
         ledger=_ledger_facts(reading, lock),
         push=push,
-        config=_attempt("ConfigMap flux-system/cluster-config", lambda: world.kube.get(_CONFIG, ConfigMap)),
+        config=_attempt(CONFIG_MAP, lambda: world.kube.get(_CONFIG, ConfigMap)),
         copies=_attempt("the gates' copies further down", lambda: read_gate_copies(world.kube)),
         state=look(world, request.node),
     )
