@@ -21,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 
 from .faults import Faults
@@ -331,6 +332,15 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def end_leftover(folder: Path) -> None:
+    """End a Prometheus that a platform which was killed has left behind: it would hold the port."""
+    mark = f"--config.file={folder / 'prometheus.yml'}"
+    for process in psutil.process_iter(["cmdline"]):
+        if mark in (process.info["cmdline"] or []):
+            process.kill()
+            process.wait(10)
 
 
 def source(

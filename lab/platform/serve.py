@@ -107,6 +107,7 @@ class Platform:
 
     def _servers(self) -> None:
         known = environment.read(self._dir)
+        alerts.end_leftover(self._dir / "prometheus")
         backend_port = _port(known.get("GPUOPS_BACKEND_URL"))
         token_file = self._dir / "backend-token"
         if not token_file.exists():
