@@ -148,6 +148,8 @@ def _hard_findings(terms: ProjectTerms) -> Iterable[Finding]:
     hard, status = terms.organization.quota.hard, terms.status
     wait = "wait for the Project's status to follow; where it does not, look at the manager"
     expected = hard if terms.cap is None else terms.cap
+    if terms.cap_problem:
+        return
     if status.problem:
         fault = f"its status cannot be read: {status.problem}"
         yield _disagreement(terms, fault, PROJECT, wait, terms.values()).model_copy(update={"unknown": True})
