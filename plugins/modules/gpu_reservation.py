@@ -164,6 +164,11 @@ releases:
   returned: always
   type: list
   elements: dict
+release_ids:
+  description: The C(id) of each of them, for O(notified).
+  returned: always
+  type: list
+  elements: str
 checks:
   description: Permissions, the canary, and acceptance of each Reservation.
   returned: always

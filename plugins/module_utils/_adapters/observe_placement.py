@@ -96,7 +96,9 @@ def observe_owner(client: KubeClient, namespace: str, kind: str, name: str) -> T
         return Target(pod=None, created=False, owner=None, text=text, events=())
     owner = owner.model_copy(update={"kind": _KINDS[kind.lower()]})
     owners = {owner.metadata.uid} | _replicasets(client, namespace, owner)
-    pods = client.list(PODS.path(namespace), PlacementPod, select=lambda one: _owned(one.metadata, owners))
+    pods = client.list(
+        PODS.path(namespace), PlacementPod, select=lambda one: _owned(one.metadata.controller, owners)
+    )
     events = _events(client, namespace, owners | {one.metadata.uid for one in pods})
     pod = _telling(pods, events)
     return Target(pod or _from_template(owner, namespace), pod is not None, owner, text, events)
@@ -118,8 +120,8 @@ def _names(event: Event, pod: str) -> bool:
     return event.involved.name == pod or (event.reason == "FailedCreate" and f'"{pod}"' in event.message)
 
 
-def _owned(meta: Meta, owners: Iterable[str]) -> bool:
-    return meta.controller is not None and meta.controller.uid in owners
+def _owned(controller: OwnerReference | None, owners: Iterable[str]) -> bool:
+    return controller is not None and controller.uid in owners
 
 
 def _events(client: KubeClient, namespace: str, about: set[str]) -> tuple[Event, ...]:
@@ -130,7 +132,7 @@ def _replicasets(client: KubeClient, namespace: str, owner: Owner) -> set[str]:
     if owner.kind != "Deployment":
         return set()
     sets = client.list(OWNERS["replicaset"].path(namespace), _Controlled)
-    return {one.metadata.uid for one in sets if _owned(one.metadata, {owner.metadata.uid})}
+    return {one.metadata.uid for one in sets if _owned(one.metadata.controller, {owner.metadata.uid})}
 
 
 def _owner_of(client: KubeClient, namespace: str, reference: OwnerReference | None) -> Owner | None:

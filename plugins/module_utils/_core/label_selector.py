@@ -25,7 +25,17 @@ class LabelRequirement(ObservedModel):
             return not listed
         if self.operator == "Exists":
             return present
-        return self.operator == "DoesNotExist" and not present
+        if self.operator == "DoesNotExist":
+            return not present
+        return self._compares(labels.get(self.key, ""))
+
+    def _compares(self, value: str) -> bool:
+        """Gt and Lt, which node selector terms have besides; what is no number is met by nothing."""
+        try:
+            there, bound = int(value), int((self.values or ("",))[0])
+        except ValueError:
+            return False
+        return (self.operator == "Gt" and there > bound) or (self.operator == "Lt" and there < bound)
 
     @property
     def text(self) -> str:

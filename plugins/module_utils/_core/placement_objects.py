@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
-from .cluster_objects import Condition, Meta, OwnerReference, PodSpec
+from .cluster_objects import Condition, Container, Meta, OwnerReference, Toleration
 from .label_selector import LabelRequirement, LabelSelector
 from .reservation_objects import ReservableNode, TemplateMeta
 from .strict_model import Field, ObservedModel
@@ -16,22 +16,8 @@ from .strict_model import Field, ObservedModel
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
-class NumericRequirement(LabelRequirement):
-    """A requirement of a node selector term, which has Gt and Lt as well."""
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet it; a number that is none is met by nothing."""
-        if self.operator not in ("Gt", "Lt"):
-            return super().matches(labels)
-        try:
-            there, bound = int(labels[self.key]), int((self.values or ("",))[0])
-        except (KeyError, ValueError):
-            return False
-        return there > bound if self.operator == "Gt" else there < bound
-
-
 class NodeSelectorTerm(ObservedModel):
-    match_expressions: tuple[NumericRequirement, ...] = Field(default=(), alias="matchExpressions")
+    match_expressions: tuple[LabelRequirement, ...] = Field(default=(), alias="matchExpressions")
     match_fields: tuple[LabelRequirement, ...] = Field(default=(), alias="matchFields")
 
     def mismatches(self, node: ReservableNode) -> tuple[str, ...]:
@@ -57,9 +43,14 @@ class Affinity(ObservedModel):
     node_affinity: NodeAffinity | None = Field(default=None, alias="nodeAffinity")
 
 
-class PlacementSpec(PodSpec):
+class PlacementSpec(ObservedModel):
     """A Pod's spec with its wishes about nodes."""
 
+    node_name: str = Field(default="", alias="nodeName")
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = Field(default=(), alias="initContainers")
+    overhead: dict[str, Any] = {}
+    tolerations: tuple[Toleration, ...] = ()
     node_selector: dict[str, str] = Field(default={}, alias="nodeSelector")
     affinity: Affinity | None = None
     scheduler_name: str = Field(default=DEFAULT_SCHEDULER, alias="schedulerName")
@@ -98,8 +89,19 @@ class ManagedFields(ObservedModel):
         return level is not None
 
 
-class PlacementMeta(Meta):
+class PlacementMeta(ObservedModel):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] = {}
+    creation_timestamp: str = Field(default="", alias="creationTimestamp")
+    owner_references: tuple[OwnerReference, ...] = Field(default=(), alias="ownerReferences")
     managed_fields: tuple[ManagedFields, ...] = Field(default=(), alias="managedFields")
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that controls the Pod."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
 
 
 class PlacementStatus(ObservedModel):

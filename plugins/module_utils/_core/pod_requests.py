@@ -7,12 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from .amount import QuantityError, quantity
-from .cluster_objects import Container, PodSpec
+from .cluster_objects import Container
 
 Amounts = dict[str, Fraction]
+
+
+class Asking(Protocol):
+    """The part of a Pod's spec that asks for resources."""
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        """What runs together."""
+
+    @property
+    def init_containers(self) -> tuple[Container, ...]:
+        """What runs before, and sidecars."""
+
+    @property
+    def overhead(self) -> dict[str, Any]:
+        """What the runtime class adds."""
 
 
 def amounts_of(values: Mapping[str, Any]) -> Amounts:
@@ -48,7 +64,7 @@ def _requests(container: Container) -> Amounts:
     return {**amounts_of(container.resources.limits), **amounts_of(container.resources.requests)}
 
 
-def pod_requests(spec: PodSpec) -> Amounts:
+def pod_requests(spec: Asking) -> Amounts:
     """What a Pod asks for: what runs together, or what an init container needs beside its sidecars."""
     sidecars: Amounts = {}
     peak: Amounts = {}
@@ -61,7 +77,7 @@ def pod_requests(spec: PodSpec) -> Amounts:
     return add(_largest(together, peak), amounts_of(spec.overhead))
 
 
-def free_on(allocatable: Mapping[str, Any], pods: Iterable[PodSpec]) -> Amounts:
+def free_on(allocatable: Mapping[str, Any], pods: Iterable[Asking]) -> Amounts:
     """What is free on a node: allocatable less what its Pods ask for; ``pods`` counts them."""
     there = list(pods)
     used = add(*(pod_requests(one) for one in there), {"pods": Fraction(len(there))})

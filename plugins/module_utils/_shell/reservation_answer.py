@@ -39,6 +39,7 @@ def answer(
         "reservations": [_shown(state, name) for name in sorted(state.chosen)],
         "notices": [notice.result() for notice in state.notices],
         "releases": [notice.result() for notice in state.notices if notice.kind in TOLD],
+        "release_ids": [notice.id for notice in state.notices if notice.kind in TOLD],
     }
     problem = _problem(state, timed_out=timed_out)
     if problem is None:
