@@ -20,6 +20,7 @@ description:
     checks that
     the document still names its run.
   - Locks never expire. Breaking one names ticket and reason.
+  - Where the policy uses fences, they go up with the lock, and down with it unless the pool is frozen.
 author:
   - The gpuops.reservations contributors (@gpuops)
 extends_documentation_fragment:
@@ -64,6 +65,11 @@ options:
     default: 5.0
   reason:
     description: Why the lock is broken.
+    type: str
+  smoke_namespace:
+    description:
+      - With O(state=held), the namespace in which the ticket's smoke VM may start while the pool is fenced. No
+        VM of the pool may start without it.
     type: str
   unless_recorded:
     description:
@@ -166,6 +172,7 @@ SPEC = OBSERVER.merge(
             "wait": {"type": "int", "default": 0},
             "poll_interval": {"type": "float", "default": 5.0},
             "reason": {"type": "str"},
+            "smoke_namespace": {"type": "str"},
             "unless_recorded": {"type": "bool", "default": False},
         },
         required_if=(

@@ -15,6 +15,7 @@ from .._core.errors import ConflictError, InputError, PolicyBlocked
 from .._core.ledger import load_ledger
 from .._core.lock import LOCK_FILE, LockDocument, break_lock, read_lock, release, take
 from .._core.names import LEDGER_ROOT, normalise_ticket
+from .fences import keep_fences
 from .outcome import Diff, Outcome
 from .progress import report
 from .run import Invocation
@@ -101,6 +102,9 @@ def _take(invocation: Invocation, reach: Reach) -> Outcome:
             report(f"waiting for the lock of {pool}: {blocked.message}")
             time.sleep(min(params["poll_interval"], max(0.0, deadline - time.monotonic())))
             reach.client.version()  # its answer carries the API server's time of now
+    if not invocation.check_mode:
+        namespace = params["smoke_namespace"]
+        keep_fences(reach, {ticket: namespace} if namespace else {})
     held_before = made.before.pools.get(pool)
     taken_over = held_before is not None and held_before.run != run
     return _outcome(made, f"pool {pool} is locked for {ticket}", f"lock pool {pool} for {ticket}", taken_over)
@@ -123,6 +127,8 @@ def _release(invocation: Invocation, reach: Reach) -> Outcome:
         lambda document, _now: release(document, (pool,), ticket, run),
         f"Let go of {pool} for {ticket}",
     )
+    if not invocation.check_mode:
+        keep_fences(reach)
     return _outcome(made, f"pool {pool} is let go of", f"let go of the lock of pool {pool}", taken_over=False)
 
 
@@ -141,6 +147,8 @@ def _break(invocation: Invocation, reach: Reach) -> Outcome:
         lambda document, _now: break_lock(document, pool, holder, reason),
         f"Break the lock of {pool}, held for {holder}: {reason}",
     )
+    if not invocation.check_mode:
+        keep_fences(reach)
     return _outcome(
         made, f"the lock of {pool} is broken for {holder}", f"break the lock of {pool}", taken_over=False
     )

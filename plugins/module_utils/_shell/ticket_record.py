@@ -10,6 +10,7 @@ from .._core.lock import require_run
 from .._core.names import normalise_ticket, record_id
 from .._core.record import Record
 from .creation_gate import gate_of
+from .fences import require_fenced
 from .observation import Observation
 from .run import Invocation
 
@@ -53,13 +54,16 @@ def require_lock(invocation: Invocation, seen: Observation, profile_id: str) -> 
     return ticket
 
 
-def require_closed_creation(seen: Observation, ticket: str) -> None:
+def require_closed_creation(seen: Observation, ticket: str, profile_id: str) -> None:
     """Creation has to be closed for the ticket, in every way that the policy's creationControl names.
 
     Raises:
-        PolicyBlocked: ``creation-open``, naming each copy of the gate that is not closed.
+        PolicyBlocked: ``creation-open``, naming each copy of the gate that is not closed; ``fence-down``.
     """
-    if seen.ledger.policy.spec.creation_control == "fence":
+    control = seen.ledger.policy.spec.creation_control
+    if control in ("fence", "both"):
+        require_fenced(seen, profile_id)
+    if control == "fence":
         return
     check = gate_of("vm", seen).check()
     for_us = ticket in seen.lock.gate.vm.closed_for
