@@ -17,6 +17,7 @@ from .._core.lock import set_step
 from .._core.names import normalise_ticket
 from .._core.record import Record
 from .entitlement import Entitling, entitling
+from .giving_back import GIVEN_BACK, require_free
 from .guarded_commit import commit_guarded
 from .lock import ATTEMPTS
 from .observation import Observation, observe
@@ -39,6 +40,11 @@ class Written:
     after: str
     transport: str
 
+    @property
+    def changes(self) -> bool:
+        """Whether the quantity differs."""
+        return self.state.before != self.state.target.quantity
+
 
 def set_addon(invocation: Invocation) -> Outcome:
     """The module's work."""
@@ -57,31 +63,62 @@ def set_addon(invocation: Invocation) -> Outcome:
 
 
 def _states(reduce: bool) -> tuple[str, ...]:
-    return ("pending", "releasing") if reduce else ("pending", "active", "releasing")
+    return GIVEN_BACK if reduce else ("pending", "active", "releasing")
 
 
 def _write(invocation: Invocation, reach: Reach) -> Written:
-    reduce = invocation.params["reduce"]
     seen = observe(invocation, reach)
-    record = require_record(seen, _ticket(invocation), _states(reduce))
-    pool, organization = record.spec.profile_id, record.spec.organization
-    ticket = require_lock(invocation, seen, pool)
-    require_closed_creation(seen, ticket)
-    state = entitling(record, seen, without=reduce)
-    text = _annotation(seen, organization)
-    change = _changed(organization, text, state)
-    transport = seen.ledger.policy.spec.entitlement_transport
-    written = Written(state, text or "", change or "", transport)
-    if state.before == state.target.quantity or invocation.check_mode:
+    record = require_record(seen, _ticket(invocation), _states(invocation.params["reduce"]))
+    written = _planned(invocation, seen, record)
+    if not written.changes or invocation.check_mode:
         return written
-    if reduce or state.target.quantity < state.before:
-        _require_unused(state)
-    else:
-        seen, proof = proved(invocation, reach, seen, Question(pool, "assign", None, ticket))
-        require_proof(proof)
-    if transport == "annotation":
-        _patch(invocation, reach, seen, record, change or "[]")
+    seen = _gated(invocation, reach, seen, written)
+    # What the gate saw last is what is written upon: the resourceVersion and the annotation of that reading.
+    written = _planned(invocation, seen, require_record(seen, record.ticket, (record.state,)))
+    if written.changes and written.transport == "annotation":
+        _patch(invocation, reach, seen, record, written.after or "[]")
     return written
+
+
+def _planned(invocation: Invocation, seen: Observation, record: Record) -> Written:
+    """The change on one observation, for the run that holds the lock with creation closed."""
+    ticket = require_lock(invocation, seen, record.spec.profile_id)
+    state = entitling(record, seen, without=invocation.params["reduce"])
+    if state.gone:
+        return Written(state, "", "", seen.ledger.policy.spec.entitlement_transport)
+    require_closed_creation(seen, ticket, record.spec.profile_id)
+    text = _annotation(seen, record.spec.organization)
+    change = _changed(record.spec.organization, text, state)
+    return Written(state, text or "", change or "", seen.ledger.policy.spec.entitlement_transport)
+
+
+def _gated(invocation: Invocation, reach: Reach, seen: Observation, written: Written) -> Observation:
+    """The observation on which a change may be made: proved to grow, or seen free twice to shrink."""
+    target = written.state.target
+    if invocation.params["reduce"]:
+        freed = require_free(invocation, reach)
+        state = entitling(freed.record, freed.seen, without=True)
+        _require_lower(state)
+        _require_unused(state)
+        return freed.seen
+    if target.quantity < written.state.before:
+        _require_unused(written.state)
+        return seen
+    pool, ticket = target.profile_id, _ticket(invocation)
+    seen, proof = proved(invocation, reach, seen, Question(pool, "assign", None, ticket))
+    require_proof(proof)
+    return seen
+
+
+def _require_lower(state: Entitling) -> None:
+    """A release never grants: less than the other records hold is drift, which is not mended here."""
+    if state.before < state.target.quantity:
+        raise PolicyBlocked(
+            "status-disagreement",
+            f"{state.target.organization} has {state.before} x {state.target.addon_id}, and its other "
+            f"records need {state.target.quantity}: a release does not grant them",
+            next_action="see who lowered the add-on and put it right, then run again",
+        )
 
 
 def _ticket(invocation: Invocation) -> str:
@@ -176,7 +213,7 @@ def _converged(invocation: Invocation, reach: Reach, written: Written) -> dict[s
 def _outcome(written: Written, converged: dict[str, bool]) -> Outcome:
     state = written.state
     before, target = state.before, state.target
-    changed = before != target.quantity
+    changed = written.changes
     who = "an operator sets" if written.transport == "observe" else "set"
     step = f"{who} {target.addon_id} of {target.organization} from {before} to {target.quantity}"
     missing = state.missing

@@ -10,8 +10,9 @@ from .._core.errors import PolicyBlocked
 from .._core.names import normalise_ticket
 from .._core.record import Record
 from .._core.record_change import advance, pending_from_order
-from .entitlement import require_entitled, require_taken_back
-from .evidence import require_smoke_evidence, require_verified
+from .entitlement import require_entitled
+from .evidence import require_release_evidence, require_smoke_evidence, require_verified
+from .given_back import require_given_back, require_untouched
 from .observation import Observation
 from .proof import Question, proved, require_proof
 from .review import require_reviewed
@@ -34,7 +35,7 @@ def may_be_pending(invocation: Invocation, reach: Reach, seen: Observation) -> D
     if existing is not None:
         return seen, require_same(existing, wanted), ()
     require_reviewed(seen)
-    require_closed_creation(seen, ticket)
+    require_closed_creation(seen, ticket, pool)
     seen, proof = proved(invocation, reach, seen, Question(pool, "assign", order, ticket))
     require_proof(proof)
     require_lock(invocation, seen, pool)
@@ -70,7 +71,7 @@ def may_be_active(invocation: Invocation, reach: Reach, seen: Observation) -> De
     require_lock(invocation, seen, pool)
     if record.state == "active":
         return seen, record, ()
-    require_closed_creation(seen, ticket)
+    require_closed_creation(seen, ticket, pool)
     seen, proof = proved(invocation, reach, seen, Question(pool, "entitled", None, ticket))
     require_proof(proof)
     require_entitled(record, seen, proof)
@@ -85,31 +86,33 @@ def may_be_releasing(invocation: Invocation, _reach: Reach, seen: Observation) -
     ticket = normalise_ticket(invocation.params["ticket"])
     record = require_record(seen, ticket, ("active", "releasing"))
     require_lock(invocation, seen, record.spec.profile_id)
-    require_closed_creation(seen, ticket)
+    require_closed_creation(seen, ticket, record.spec.profile_id)
     return seen, advance(record, "releasing", reason=invocation.params["reason"]), ()
 
 
 def may_be_released(invocation: Invocation, _reach: Reach, seen: Observation) -> Decision:
-    """Entitlement is back to what the other records add up to, everywhere, and evidence is sealed."""
+    """Nothing is used or entitled beyond what stays, the cap is put back, and the equation is in evidence."""
     ticket = normalise_ticket(invocation.params["ticket"])
     record = require_record(seen, ticket, ("releasing", "released"))
     require_lock(invocation, seen, record.spec.profile_id)
     if record.state == "released":
         return seen, record, ()
-    checks = require_taken_back(record, seen)
-    sealed = require_verified(invocation, record)
+    require_closed_creation(seen, ticket, record.spec.profile_id)
+    checks = require_given_back(record, seen)
+    sealed = require_release_evidence(invocation, record)
     return seen, advance(record, "released", at=seen.now, evidence=sealed), checks
 
 
 def may_be_canceled(invocation: Invocation, _reach: Reach, seen: Observation) -> Decision:
-    """The record is pending, and nothing of it is entitled (any more)."""
+    """The record is pending, and nothing of it is entitled or used (any more)."""
     ticket = normalise_ticket(invocation.params["ticket"])
     record = require_record(seen, ticket, ("pending", "canceled"))
     require_lock(invocation, seen, record.spec.profile_id)
     if record.state == "canceled":
         return seen, record, ()
-    checks = require_taken_back(record, seen)
-    return seen, advance(record, "canceled"), checks
+    checks = require_untouched(record, seen)
+    sealed = require_verified(invocation, record) if invocation.params["evidence_revision"] else ""
+    return seen, advance(record, "canceled", evidence=sealed), checks
 
 
 GATES = {
