@@ -17,8 +17,8 @@ description:
     says which; the platform turns that into labels, and the device plugins follow the labels.
   - Cordons the node, makes sure again that nothing holds a device of it, commits and pushes the change of the
     node's rule, waits until the node has arrived in its new mode, and uncordons it.
-  - Everything that speaks against it is found before the first write, in check mode too. A node that is in the
-    new mode already and healthy is left alone, whatever gates and holders say.
+  - Everything that speaks against it is found before the first write, in check mode too. A node that is in
+    the new mode already and healthy is left alone, whatever gates and holders say.
   - A failure after the cordon leaves the node cordoned, undoes nothing, and says what was done, what remains
     and how to go on. Nothing is ever evicted or deleted.
 author:
@@ -52,8 +52,8 @@ options:
     description:
       - Consent to go on with a node that is cordoned already, whoever cordoned it. The cordon is adopted, and
         taken away at the end.
-      - Also takes over, at once, the lock that an earlier run of the same transition left. Without it that lock
-        has to stand still for ten seconds first.
+      - Also takes over, at once, the lock that an earlier run of the same transition left. Without it that
+        lock has to stand still for ten seconds first.
       - Never waives open gates, holders or modes that do not agree.
     type: bool
     default: false
@@ -65,14 +65,31 @@ options:
     description: Seconds between two looks while waiting. The first look is at once.
     type: float
     default: 5.0
+  gates_closed_first:
+    description:
+      - In check mode, takes gates that are open for closed, because a task before this one closes them when
+        the playbook runs for real. Gates that cannot be read still stop the preview.
+      - Has no effect outside of check mode.
+    type: bool
+    default: false
+  smoke_organization:
+    description:
+      - Organization of the project in which a smoke cycle is to follow. Together with O(smoke_project), and
+        with O(to_mode=vm-passthrough), the transition is refused where that project has no free quota for one
+        device.
+    type: str
+  smoke_project:
+    description: Project in which a smoke cycle is to follow.
+    type: str
 notes:
-  - Both creation gates have to be closed, in C(cluster-config.env), in ConfigMap C(flux-system/cluster-config),
-    and in HelmRelease C(kube-dc/kube-dc) and Deployment C(kube-dc/kube-dc-backend) where these exist. Closed is
-    the literal C(false).
-  - Where the policy names the node for a pool, the pool's lock is held as C(transition:<node>) from right before
-    the cordon until the end. A run that stops with the node cordoned keeps it for the run that goes on.
-  - A node whose pool has a reservation that is pending, active or releasing does not go from C(vm-passthrough)
-    back to a Shared mode.
+  - Both creation gates have to be closed, in C(cluster-config.env), in ConfigMap
+    C(flux-system/cluster-config), and in HelmRelease C(kube-dc/kube-dc) and Deployment
+    C(kube-dc/kube-dc-backend) where these exist. Closed is the literal C(false).
+  - Where the policy names the node for a pool, the pool's lock is held as C(transition:<node>) from right
+    before the cordon until the end. A run that stops with the node cordoned keeps it for the run that goes
+    on.
+  - A node whose pool has a reservation that is pending, active or releasing does not go from
+    C(vm-passthrough) back to a Shared mode.
 """
 
 EXAMPLES = r"""
@@ -148,12 +165,28 @@ holders:
       kind: Job
       name: training
       resources: [nvidia.com/gpu]
+pools:
+  description: Profiles whose pools declare the node in the policy, and whose locks the run takes.
+  returned: success, and when the run stopped on its way
+  type: list
+  elements: str
+  sample: [v100-vm]
+smoke:
+  description: Where a smoke cycle can follow; empty texts where none was asked for.
+  returned: success, and when the run stopped on its way
+  type: dict
+  sample: {namespace: borealis-ml, profile_id: v100-vm, resource: nvidia.com/GV100GL_V100_PCIE_16GB}
 done:
   description: The steps that were done.
   returned: when the run stopped on its way
   type: list
   elements: str
   sample: ["cordon node acc-01, with our annotation"]
+event:
+  description: What page hooks are told.
+  returned: when the run stopped on its way
+  type: dict
+  sample: {kind: transition-stopped, severity: error, ticket: "transition:acc-01", profile: v100-vm}
 remaining:
   description: The steps that were not done.
   returned: when the run stopped on its way
@@ -178,7 +211,11 @@ SPEC = OBSERVER.merge(
             "resume_cordoned": {"type": "bool", "default": False},
             "timeout": {"type": "float", "default": 900.0},
             "poll": {"type": "float", "default": 5.0},
+            "gates_closed_first": {"type": "bool", "default": False},
+            "smoke_organization": {"type": "str"},
+            "smoke_project": {"type": "str"},
         },
+        required_together=(("smoke_organization", "smoke_project"),),
     ),
 )
 

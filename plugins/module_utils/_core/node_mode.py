@@ -24,9 +24,11 @@ from .node_mode_checks import (
     sequential_checks,
 )
 from .node_mode_edit import ModeEdit, mode_edit
-from .node_mode_facts import ModeFacts, ModeRequest, NodeState, Unread
+from .node_mode_facts import ModeFacts, ModeRequest, NodeState
 from .node_mode_gates import gate_checks
+from .node_mode_smoke import smoke_checks
 from .node_rule import NodeRule
+from .unread import Unread
 
 
 class Action(Enum):
@@ -133,12 +135,13 @@ def _stages(
     request: ModeRequest, facts: ModeFacts, pools: tuple[str, ...], holders: tuple[NodeHolder, ...]
 ) -> Iterator[Callable[[], tuple[Check, ...]]]:
     yield lambda: fleet_checks(request, facts)
-    yield lambda: gate_checks(facts, request.cluster)
+    yield lambda: gate_checks(facts, request.cluster, closed_first=request.gates_closed_first)
     yield lambda: readable_checks(request, facts)
     yield lambda: _agreement(request, facts)
     yield lambda: sequential_checks(request, facts, pools)
     yield lambda: holder_checks(request.node, holders)
     yield lambda: cordon_checks(request, facts.state.node) if isinstance(facts.state.node, Node) else ()
+    yield lambda: smoke_checks(request.node, facts.smoke, pools) if facts.smoke is not None else ()
 
 
 def _agreement(request: ModeRequest, facts: ModeFacts) -> tuple[Check, ...]:
@@ -168,7 +171,7 @@ def _not_editable(error: ObservationError) -> Check:
     return Check(id="node-rule", status="unknown", message=error.message, next_action=error.next_action)
 
 
-def refusal(request: ModeRequest, verdict: Verdict) -> GpuopsError:
+def refusal(request: ModeRequest, verdict: Verdict, cordoned: bool | None) -> GpuopsError:
     """The error that a refused verdict ends in; it names everything that is wrong at the stage."""
     stops = stopping(verdict.checks)
     message = f"node {request.node} stays as it is: " + "; ".join(check.message for check in stops)
@@ -176,6 +179,7 @@ def refusal(request: ModeRequest, verdict: Verdict) -> GpuopsError:
     report = {
         "checks": [check.result() for check in verdict.checks],
         "holders": [holder.result() for holder in verdict.holders],
+        "cordoned": cordoned,
     }
     next_action = "; ".join(actions) or "correct what is named, then run again"
     code = stops[0].id if stops else "transition-refused"

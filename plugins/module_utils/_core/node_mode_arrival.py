@@ -9,7 +9,8 @@ from .checks import Check, Status
 from .modes import owners_on
 from .node_holders import node_holders
 from .node_mode_checks import holder_checks
-from .node_mode_facts import NodeState, Unread
+from .node_mode_facts import NodeState
+from .unread import Unread
 
 
 def guarded_checks(node: str, state: NodeState) -> tuple[Check, ...]:

@@ -11,9 +11,10 @@ from .cluster_objects import Node
 from .cordon_mark import KEEP_ANNOTATION, cordon_mark, kept_by_a_person
 from .modes import ACTIVE_LABEL, EXPECTED_LABEL
 from .node_holders import NodeHolder
-from .node_mode_facts import HeldPool, ModeFacts, ModeRequest, NodeState, Unread
+from .node_mode_facts import HeldPool, ModeFacts, ModeRequest, NodeState
 from .node_modes_entry import KEY, EntryUnclear, node_entry
 from .node_rule import NodeRule, RuleTrouble, rule_path
+from .unread import Unread
 
 
 def _check(identifier: str, status: Status, message: str, next_action: str, about: str) -> Check:

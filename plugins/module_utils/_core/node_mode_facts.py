@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from .cluster_objects import ConfigMap, GateCopies, Node, Pod
-from .errors import GpuopsError, InputError
+from .errors import InputError
 from .fleet_files import FleetTree
 from .modes import ACTIVE_LABEL, EXPECTED_LABEL, MODES, SHARED_MODES, VM_PASSTHROUGH
 from .names import node_name_problem, require_cluster
+from .node_mode_smoke import SmokeFacts
 from .node_rule import NodeRules, read_rules, rule_path
+from .unread import Unread
 
 DEFAULT_TIMEOUT_SECONDS: Final = 900
 DEFAULT_POLL_SECONDS: Final = 5.0
@@ -30,6 +32,8 @@ class ModeRequest:
         from_mode: the mode that it is in.
         to_mode: the mode that it is to be in.
         resume_cordoned: consent to go on with a cordoned node, whoever cordoned it.
+        gates_closed_first: a preview whose gates something else will have closed by then.
+        smoke: organization and project of a smoke cycle that is to follow.
     """
 
     cluster: str
@@ -37,6 +41,8 @@ class ModeRequest:
     from_mode: str
     to_mode: str
     resume_cordoned: bool = False
+    gates_closed_first: bool = False
+    smoke: tuple[str, str] | None = None
 
     @property
     def lock_holder(self) -> str:
@@ -91,20 +97,6 @@ def validate_timing(timeout: float, poll: float) -> None:
             f"timeout is {timeout:g} s and poll {poll:g} s; both have to be more than zero",
             next_action="leave them out for 900 s and 5 s",
         )
-
-
-@dataclass(frozen=True)
-class Unread:
-    """Something that could not be read: never taken for empty, and never for closed."""
-
-    what: str
-    cause: str
-    next_action: str
-
-    @classmethod
-    def of(cls, what: str, error: GpuopsError) -> Unread:
-        """What an error left unread."""
-        return cls(what, error.message, error.next_action)
 
 
 @dataclass(frozen=True)
@@ -199,6 +191,7 @@ class ModeFacts:
         config: ConfigMap flux-system/cluster-config, None where there is none.
         copies: the gates' copies further down.
         state: the node and its Pods.
+        smoke: where a smoke cycle is to follow; None where none is.
     """
 
     fleet: FleetTree
@@ -207,6 +200,7 @@ class ModeFacts:
     config: ConfigMap | Unread | None
     copies: GateCopies | Unread
     state: NodeState
+    smoke: SmokeFacts | Unread | None = None
 
     def rules(self, cluster: str) -> NodeRules:
         """The cluster's rule file."""

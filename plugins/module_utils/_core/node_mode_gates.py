@@ -12,7 +12,8 @@ from .cluster_config import config_path
 from .cluster_objects import GateCopies
 from .gate import CopyState, GateState, gate_state
 from .gate_use import GATE_KEYS, Gate
-from .node_mode_facts import ModeFacts, Unread
+from .node_mode_facts import ModeFacts
+from .unread import Unread
 
 _GATES: Final[tuple[Gate, ...]] = ("shared", "vm")
 CONFIG_MAP: Final = "ConfigMap flux-system/cluster-config"
@@ -27,8 +28,14 @@ _CLOSE: Final = (
 )
 
 
-def gate_checks(facts: ModeFacts, cluster: str) -> tuple[Check, ...]:
-    """Both gates in the fleet file and live: closed is the literal ``false``, everything else is open."""
+def gate_checks(facts: ModeFacts, cluster: str, *, closed_first: bool = False) -> tuple[Check, ...]:
+    """Both gates in the fleet file and live: closed is the literal ``false``, everything else is open.
+
+    Args:
+        facts: what was seen.
+        cluster: the cluster's name.
+        closed_first: for a preview, an open gate is no obstacle: it will have been closed by then.
+    """
     path = config_path(cluster)
     unread = [part for part in (facts.config, facts.copies) if isinstance(part, Unread)]
     checks = [_check("unknown", f"{part.what} cannot be read: {part.cause}", part.what) for part in unread]
@@ -40,7 +47,12 @@ def gate_checks(facts: ModeFacts, cluster: str) -> tuple[Check, ...]:
             where = _PLACES.get(place, path)
             if says != "absent" and where not in {part.what for part in unread}:
                 checks.append(_judged(state, place, says, where))
-    return tuple(checks)
+    return tuple(_later(check) if closed_first and check.status == "fail" else check for check in checks)
+
+
+def _later(check: Check) -> Check:
+    message = f"{check.message}; it is closed first"
+    return Check(id=check.id, status="not_applicable", message=message, object=check.object)
 
 
 def _judged(state: GateState, place: str, says: CopyState, where: str) -> Check:

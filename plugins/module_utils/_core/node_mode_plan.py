@@ -17,7 +17,8 @@ def planned_steps(
     """What a run with this verdict would do, in order; nothing where nothing is to do."""
     if verdict.action not in (Action.BEGIN, Action.RESUME):
         return ()
-    steps = [f"take the lock of pool {pool} as {request.lock_holder}" for pool in verdict.pools]
+    steps = ["close both creation gates"] if request.gates_closed_first else []
+    steps += [f"take the lock of pool {pool} as {request.lock_holder}" for pool in verdict.pools]
     steps += _cordon_step(request, verdict)
     if verdict.edit is not None:
         steps.append(RECHECK)

@@ -10,8 +10,11 @@ from typing import Any, Final
 
 from .._core.checks import Check
 from .._core.errors import GpuopsError, PartialChange
+from .._core.hook_event import HookEvent
 from .._core.node_holders import node_holders
-from .._core.node_mode_facts import ModeRequest, NodeState, Unread
+from .._core.node_mode_facts import ModeRequest, NodeState
+from .._core.node_mode_smoke import SmokePlace
+from .._core.unread import Unread
 from .node_mode_lock import PoolLocks
 from .node_mode_world import NodeModeWorld
 
@@ -34,6 +37,7 @@ class Course:
         revision: the commit that was pushed; empty before that.
         state: the node as it was seen last.
         checks: the answers that the last decision rests on.
+        smoke: where a smoke cycle is to follow, as far as one was asked for.
     """
 
     world: NodeModeWorld
@@ -47,6 +51,7 @@ class Course:
     revision: str = ""
     state: NodeState | None = None
     checks: tuple[Check, ...] = field(default=())
+    smoke: SmokePlace = field(default_factory=SmokePlace)
 
     def advance(self, steps: int = 1) -> None:
         """Notes that steps of the plan are done."""
@@ -64,6 +69,8 @@ class Course:
             "revision": self.revision,
             "cordoned": state.cordoned if state is not None else None,
             "holders": [holder.result() for holder in holders],
+            "pools": list(self.locks.pools),
+            "smoke": self.smoke.result(),
         }
 
     def stopped(self, code: str, cause: str, remedy: str) -> PartialChange:
@@ -88,21 +95,33 @@ class Course:
             f"and {left}: {cause}. Done: {'; '.join(done) or 'nothing'}{pushed}. "
             f"Remaining: {'; '.join(remaining)}"
         )
+        next_action = (
+            f"{remedy}; then go on with resume_cordoned: true (playbooks/transition.yml -e node={node} "
+            f"-e from_mode={self.request.from_mode} -e to_mode={self.request.to_mode} -e resume_cordoned=true)"
+        )
+        report = {
+            **self.report(),
+            "checks": [check.result() for check in self.checks],
+            "plan": list(self.plan),
+            "event": self._event(message, next_action).result(),
+        }
         return PartialChange(
-            code,
-            message,
-            next_action=f"{remedy}; then go on with resume_cordoned: true (playbooks/transition.yml "
-            f"-e node={node} -e from_mode={self.request.from_mode} -e to_mode={self.request.to_mode} "
-            "-e resume_cordoned=true)",
-            done=done,
-            remaining=remaining,
-            report={
-                **self.report(),
-                "checks": [check.result() for check in self.checks],
-                "plan": list(self.plan),
-            },
+            code, message, next_action=next_action, done=done, remaining=remaining, report=report
         )
 
     def stopped_by(self, error: GpuopsError) -> PartialChange:
         """The same, because of an error."""
         return self.stopped(error.code, error.message, error.next_action)
+
+    def _event(self, message: str, next_action: str) -> HookEvent:
+        """What page hooks are told."""
+        return HookEvent(
+            kind="transition-stopped",
+            severity="error",
+            ticket=self.request.lock_holder,
+            organization="",
+            profile=", ".join(self.locks.pools),
+            message=message,
+            owners=(),
+            next_action=next_action,
+        )

@@ -13,7 +13,8 @@ from .._adapters.fleet import BranchChange
 from .._core.errors import ConflictError, PolicyBlocked
 from .._core.lock import LOCK_FILE, LockDocument, read_lock, release, require_run, set_step, take
 from .._core.names import lock_branch
-from .._core.node_mode_facts import HeldPool, ModeFacts, ModeRequest, Unread
+from .._core.node_mode_facts import HeldPool, ModeFacts, ModeRequest
+from .._core.unread import Unread
 from .node_mode_world import NodeModeWorld
 
 _ATTEMPTS: Final = 8

@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from .._adapters.identity import new_run_id
 from .._core.cluster_objects import Node
 from .._core.errors import GpuopsError, PartialChange
+from .._core.modes import VM_PASSTHROUGH
 from .._core.node_mode import Action, CordonWrite, Verdict, judge, refusal
 from .._core.node_mode_facts import ModeFacts, ModeRequest, validate_timing
 from .._core.node_mode_plan import planned_steps
+from .._core.node_mode_smoke import smoke_place
+from .._core.unread import Unread
 from .node_mode_course import Course
 from .node_mode_lock import PoolLocks
 from .node_mode_steps import ATTEMPTS, begun, commit, cordon, recheck, uncordon
@@ -34,11 +40,21 @@ def change_node_mode(invocation: Invocation) -> Outcome:
         from_mode=str(params["from_mode"]),
         to_mode=str(params["to_mode"]),
         resume_cordoned=bool(params["resume_cordoned"]),
+        gates_closed_first=bool(params["gates_closed_first"]) and invocation.check_mode,
+        smoke=_smoke_of(params),
     )
     timeout, poll = float(params["timeout"]), float(params["poll"])
     request.validate()
     validate_timing(timeout, poll)
     return transition(connected(reach), request, timeout, poll, check_mode=invocation.check_mode)
+
+
+def _smoke_of(params: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Organization and project of the smoke cycle; only whole-device VMs have one."""
+    organization, project = params.get("smoke_organization"), params.get("smoke_project")
+    if not organization or not project or params["to_mode"] != VM_PASSTHROUGH:
+        return None
+    return str(organization), str(project)
 
 
 def transition(
@@ -50,10 +66,12 @@ def transition(
     run = new_run_id()
     locks = PoolLocks(world, request, run, verdict.pools)
     course = Course(world, request, locks, timeout, poll, run, state=facts.state, checks=verdict.checks)
+    if facts.smoke is not None and not isinstance(facts.smoke, Unread):
+        course.smoke = smoke_place(facts.smoke, verdict.pools)
     if verdict.action is Action.UNCHANGED:
         return _unchanged(course, facts, check_mode=check_mode)
     if not begun(verdict):
-        raise refusal(request, verdict)
+        raise refusal(request, verdict, facts.state.cordoned)
     course.plan = planned_steps(request, verdict, branch=world.fleet.branch, timeout=timeout, poll=poll)
     if check_mode:
         return _preview(course, verdict)
@@ -108,7 +126,7 @@ def _judged_again(course: Course) -> tuple[Verdict, Node]:
     course.state, course.checks = facts.state, verdict.checks
     node = facts.state.node
     if verdict.action is Action.REFUSED or not isinstance(node, Node):
-        raise refusal(request, verdict)
+        raise refusal(request, verdict, facts.state.cordoned)
     branch = course.world.fleet.branch
     course.plan = planned_steps(request, verdict, branch=branch, timeout=course.timeout, poll=course.poll)
     course.position = len(verdict.pools)

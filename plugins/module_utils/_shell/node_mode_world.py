@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from .._adapters import api_transport
-from .._adapters.api_resource import CONFIGMAPS, NODES, PODS
+from .._adapters.api_resource import CONFIGMAPS, NODES, PODS, PROJECTS, RESOURCE_QUOTAS
 from .._adapters.api_transport import Clock
 from .._adapters.fleet import FleetRepository
 from .._adapters.gate_objects import read_gate_copies
 from .._adapters.kube import KubeClient
 from .._adapters.observe import confirm_cluster
-from .._core.cluster_objects import ConfigMap, Node, Pod
+from .._core.catalogue import read_catalogue
+from .._core.cluster_objects import ConfigMap, Node, Pod, Project, Quota
 from .._core.document import Problem
 from .._core.errors import ConflictError, GpuopsError, InputError, ObservationError
 from .._core.fleet_files import FleetTree
@@ -30,9 +31,10 @@ from .._core.node_mode_facts import (
     ModeFacts,
     ModeRequest,
     NodeState,
-    Unread,
 )
 from .._core.node_mode_gates import CONFIG_MAP
+from .._core.node_mode_smoke import SmokeFacts
+from .._core.unread import Unread
 from .sources import Reach, connection_options
 
 _ATTEMPTS: Final = 5
@@ -79,6 +81,7 @@ def observe(world: NodeModeWorld, request: ModeRequest) -> ModeFacts:
         config=_attempt(CONFIG_MAP, lambda: world.kube.get(_CONFIG, ConfigMap)),
         copies=_attempt("the gates' copies further down", lambda: read_gate_copies(world.kube)),
         state=look(world, request.node),
+        smoke=_smoke(world, request.smoke),
     )
 
 
@@ -98,6 +101,21 @@ def _attempt(what: str, read: Callable[[], T]) -> T | Unread:
         return read()
     except ObservationError as error:
         return Unread.of(what, error)
+
+
+def _smoke(world: NodeModeWorld, where: tuple[str, str] | None) -> SmokeFacts | Unread | None:
+    if where is None:
+        return None
+    organization, name = where
+
+    def read() -> SmokeFacts:
+        project = world.kube.get(PROJECTS.path(organization, name), Project)
+        namespace = project.status.namespace if project is not None else ""
+        quotas = world.kube.list(RESOURCE_QUOTAS.path(namespace), Quota) if namespace else ()
+        profiles = read_catalogue(None, world.kube.get(CONFIGMAPS.path("kube-dc", "gpu-profiles"), ConfigMap))
+        return SmokeFacts(organization, name, project, profiles, quotas)
+
+    return _attempt(f"project {organization}/{name} with its quota", read)
 
 
 def _settled_fleet(world: NodeModeWorld, request: ModeRequest) -> tuple[FleetTree, FleetTree, Unread | None]:
