@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.fence import (
     is_fenced,
     parameter_patch,
