@@ -171,7 +171,7 @@ def _not_editable(error: ObservationError) -> Check:
     return Check(id="node-rule", status="unknown", message=error.message, next_action=error.next_action)
 
 
-def refusal(request: ModeRequest, verdict: Verdict, cordoned: bool | None) -> GpuopsError:
+def refusal(request: ModeRequest, verdict: Verdict, *, cordoned: bool | None) -> GpuopsError:
     """The error that a refused verdict ends in; it names everything that is wrong at the stage."""
     stops = stopping(verdict.checks)
     message = f"node {request.node} stays as it is: " + "; ".join(check.message for check in stops)

@@ -95,9 +95,10 @@ class Course:
             f"and {left}: {cause}. Done: {'; '.join(done) or 'nothing'}{pushed}. "
             f"Remaining: {'; '.join(remaining)}"
         )
+        modes = f"-e from_mode={self.request.from_mode} -e to_mode={self.request.to_mode}"
         next_action = (
-            f"{remedy}; then go on with resume_cordoned: true (playbooks/transition.yml -e node={node} "
-            f"-e from_mode={self.request.from_mode} -e to_mode={self.request.to_mode} -e resume_cordoned=true)"
+            f"{remedy}; then go on with resume_cordoned: true "
+            f"(playbooks/transition.yml -e node={node} {modes} -e resume_cordoned=true)"
         )
         report = {
             **self.report(),

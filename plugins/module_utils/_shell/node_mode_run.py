@@ -71,7 +71,7 @@ def transition(
     if verdict.action is Action.UNCHANGED:
         return _unchanged(course, facts, check_mode=check_mode)
     if not begun(verdict):
-        raise refusal(request, verdict, facts.state.cordoned)
+        raise refusal(request, verdict, cordoned=facts.state.cordoned)
     course.plan = planned_steps(request, verdict, branch=world.fleet.branch, timeout=timeout, poll=poll)
     if check_mode:
         return _preview(course, verdict)
@@ -126,7 +126,7 @@ def _judged_again(course: Course) -> tuple[Verdict, Node]:
     course.state, course.checks = facts.state, verdict.checks
     node = facts.state.node
     if verdict.action is Action.REFUSED or not isinstance(node, Node):
-        raise refusal(request, verdict, facts.state.cordoned)
+        raise refusal(request, verdict, cordoned=facts.state.cordoned)
     branch = course.world.fleet.branch
     course.plan = planned_steps(request, verdict, branch=branch, timeout=course.timeout, poll=course.poll)
     course.position = len(verdict.pools)

@@ -111,7 +111,7 @@ def _proved_again(course: Course) -> ModeEdit | None:
         facts = observe(course.world, consenting)
         verdict = judge(consenting, facts)
         if verdict.action is Action.REFUSED:
-            raise refusal(consenting, verdict, facts.state.cordoned)
+            raise refusal(consenting, verdict, cordoned=facts.state.cordoned)
     except GpuopsError as error:
         raise course.stopped_by(error) from error
     course.state, course.checks = facts.state, verdict.checks

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.node_modes_entry import (
     EntryUnclear,
     moved_entry,
     node_entry,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.errors import ObservationError
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.fleet_files import FleetFile
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.node_rule import (
@@ -86,11 +87,13 @@ def test_the_dra_mode_may_name_itself_in_the_third_label() -> None:
 
 def test_flow_style_and_quotes_and_comments_are_read() -> None:
     text = (
-        "{apiVersion: 'nfd.k8s-sigs.io/v1alpha1', kind: NodeFeatureRule, metadata: {name: \"lab-gpu-node-modes\"},\n"
+        "{apiVersion: 'nfd.k8s-sigs.io/v1alpha1', kind: NodeFeatureRule,\n"
+        ' metadata: {name: "lab-gpu-node-modes"},\n'
         " spec: {rules: [ # all of them\n"
         '  {name: "acc-7-vm-passthrough", labels: {"kube-dc.com/gpu.workload-mode": \'vm-passthrough\',\n'
-        "   kube-dc.com/gpu.expected-workload-mode: vm-passthrough, nvidia.com/gpu.workload.config: vm-passthrough},\n"
-        "   matchFeatures: [{feature: system.name, matchExpressions: {nodename: {op: In, value: [acc-7]}}}]}]}}\n"
+        "   kube-dc.com/gpu.expected-workload-mode: vm-passthrough,\n"
+        "   nvidia.com/gpu.workload.config: vm-passthrough}, matchFeatures: [{feature: system.name,\n"
+        "   matchExpressions: {nodename: {op: In, value: [acc-7]}}}]}]}}\n"
     )
     assert mode_of(text) == "vm-passthrough"
 
@@ -120,7 +123,7 @@ def test_a_value_of_another_feature_is_never_a_node() -> None:
 
 @pytest.mark.parametrize("feature", ["local.label", "system.osrelease", "cpu.cpuid"])
 def test_nodename_of_a_foreign_feature_does_not_bind_the_rule(feature: str) -> None:
-    match = f'        - feature: {feature}\n          matchExpressions: {{nodename: {{op: In, value: ["acc-7"]}}}}\n'
+    match = f"        - feature: {feature}\n          matchExpressions: {{nodename: {{op: In, value: [acc-7]}}}}\n"
     found = trouble(HEAD + rule(match=match))
     assert found.code == "node-rule-ambiguous"
     assert "names no node" in found.message
@@ -145,7 +148,8 @@ def test_two_rules_for_a_node_are_ambiguous_even_when_they_agree() -> None:
 
 
 def test_a_rule_for_several_nodes_is_ambiguous_for_each_and_for_no_other() -> None:
-    match = '        - feature: system.name\n          matchExpressions: {nodename: {op: In, value: ["acc-7", "acc-8"]}}\n'
+    expression = '{nodename: {op: In, value: ["acc-7", "acc-8"]}}'
+    match = f"        - feature: system.name\n          matchExpressions: {expression}\n"
     text = HEAD + rule(match=match) + rule("acc-9", "vm-passthrough")
     assert trouble(text, "acc-7").code == "node-rule-ambiguous"
     assert trouble(text, "acc-8").code == "node-rule-ambiguous"

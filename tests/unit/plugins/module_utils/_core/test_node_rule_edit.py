@@ -7,6 +7,9 @@ from __future__ import annotations
 import difflib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.errors import ObservationError
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.fleet_files import FleetFile
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.modes import MODES
@@ -16,8 +19,6 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._core.node_rul
     rule_path,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.node_rule_edit import moved_rule_file
-from hypothesis import given
-from hypothesis import strategies as st
 
 BLOCK = """\
 # modes of the lab; the installer writes this file
@@ -51,10 +52,12 @@ spec:
             nodename: {op: In, value: ["acc-70"]}
 """
 FLOW = """\
-{"apiVersion": "nfd.k8s-sigs.io/v1alpha1", "kind": "NodeFeatureRule", "metadata": {"name": "lab-gpu-node-modes"},
+{"apiVersion": "nfd.k8s-sigs.io/v1alpha1", "kind": "NodeFeatureRule",
+ "metadata": {"name": "lab-gpu-node-modes"},
  "spec": {"rules": [{"name": "acc-7-pod-hami", "labels": {"kube-dc.com/gpu.workload-mode": "pod-hami",
   "kube-dc.com/gpu.expected-workload-mode": "pod-hami", "nvidia.com/gpu.workload.config": "container"},
-  "matchFeatures": [{"feature": "system.name", "matchExpressions": {"nodename": {"op": "In", "value": ["acc-7"]}}}]}]}}
+  "matchFeatures": [{"feature": "system.name",
+    "matchExpressions": {"nodename": {"op": "In", "value": ["acc-7"]}}}]}]}}
 """
 
 
@@ -141,17 +144,9 @@ def test_escapes_in_double_quotes_are_written_out() -> None:
     assert 'gpu.workload-mode: "vm-passthrough"\n' in move(text, "vm-passthrough")
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        # The anchor's value is repeated in the other node's rule, which must not move.
-        (
-            "kube-dc.com/gpu.workload-mode: pod-hami\n        kube-dc.com/gpu.expected-workload-mode: pod-hami     #",
-            "kube-dc.com/gpu.workload-mode: &m pod-hami\n        kube-dc.com/gpu.expected-workload-mode: *m #",
-        ),
-    ],
-)
-def test_aliases_are_refused_and_named(old: str, new: str) -> None:
+def test_aliases_are_refused_and_named() -> None:
+    labels = "kube-dc.com/gpu.workload-mode: {}\n        kube-dc.com/gpu.expected-workload-mode: {} #"
+    old, new = labels.format("pod-hami", "pod-hami    "), labels.format("&m pod-hami", "*m")
     assert old in BLOCK
     with pytest.raises(ObservationError, match="alias") as stopped:
         move(BLOCK.replace(old, new), "vm-passthrough")
@@ -164,11 +159,12 @@ def test_labels_shared_with_another_rule_are_refused() -> None:
         " nvidia.com/gpu.workload.config: container}"
     )
     rules = "".join(
-        f"    - name: {node}-pod-hami\n      labels: {value}\n      matchFeatures:\n        - feature: system.name\n"
+        f"    - name: {node}-pod-hami\n      labels: {value}\n"
+        "      matchFeatures:\n        - feature: system.name\n"
         f"          matchExpressions: {{nodename: {{op: In, value: [{node}]}}}}\n"
         for node, value in (("acc-7", f"&all {labels}"), ("acc-8", "*all"))
     )
-    text = BLOCK.split("    - name:")[0] + rules
+    text = BLOCK.split("    - name:", maxsplit=1)[0] + rules
     for node in ("acc-7", "acc-8"):
         with pytest.raises(ObservationError, match="alias"):
             move(text, "vm-passthrough", node)
