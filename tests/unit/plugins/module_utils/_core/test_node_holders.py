@@ -82,7 +82,8 @@ def test_pods_of_other_nodes_are_left_out() -> None:
     ],
 )
 def test_every_kind_of_container_and_every_vendor_counts(part: str, side: str, resource: str) -> None:
-    assert held_resources(pod(**{part: [{"resources": {side: {resource: "1"}}}]})) == {resource}
+    spec: dict[str, Any] = {part: [{"resources": {side: {resource: "1"}}}]}
+    assert held_resources(pod(**spec)) == {resource}
 
 
 def test_overhead_and_whole_pod_resources_count() -> None:

@@ -123,7 +123,8 @@ def test_a_value_of_another_feature_is_never_a_node() -> None:
 
 @pytest.mark.parametrize("feature", ["local.label", "system.osrelease", "cpu.cpuid"])
 def test_nodename_of_a_foreign_feature_does_not_bind_the_rule(feature: str) -> None:
-    match = f"        - feature: {feature}\n          matchExpressions: {{nodename: {{op: In, value: [acc-7]}}}}\n"
+    expression = "{nodename: {op: In, value: [acc-7]}}"
+    match = f"        - feature: {feature}\n          matchExpressions: {expression}\n"
     found = trouble(HEAD + rule(match=match))
     assert found.code == "node-rule-ambiguous"
     assert "names no node" in found.message
@@ -211,7 +212,7 @@ def test_an_alternative_without_a_node_speaks_for_any() -> None:
     ],
 )
 def test_a_rule_that_contradicts_itself_names_what_does(changes: dict[str, str], word: str) -> None:
-    found = trouble(HEAD + rule(**changes))  # type: ignore[arg-type]
+    found = trouble(HEAD + rule(**changes))
     assert found.code == "node-rule-inconsistent"
     assert word in found.message
 
