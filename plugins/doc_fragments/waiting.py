@@ -23,3 +23,13 @@ options:
     type: float
     default: 5.0
 """
+
+    HEALTH = r"""
+options:
+  health_interval:
+    description:
+      - Seconds between two reads of node health. Findings of health are read again, three times at most,
+        before they stop anything.
+    type: float
+    default: 10.0
+"""

@@ -31,6 +31,8 @@ def wanted_parameters(
     resources: Mapping[str, str],
     present: Mapping[str, str],
     smoke: Mapping[str, str],
+    *,
+    frozen: frozenset[str] = frozenset(),
 ) -> dict[str, str]:
     """The keys that fence pools, as they have to be.
 
@@ -40,11 +42,12 @@ def wanted_parameters(
         resources: the device resource of each pool's profile; a pool without one cannot be fenced.
         present: the parameters as they stand, to keep what a holder was allowed before.
         smoke: the namespace in which a ticket's smoke VM may start, by ticket.
+        frozen: pools that are about to be frozen.
     """
     wanted = {}
     for profile, pool in sorted(ledger.policy.pools.items()):
         held = lock.pools.get(profile)
-        if held is None and not ledger.frozen(profile):
+        if held is None and not ledger.frozen(profile) and profile not in frozen:
             continue
         wanted[ENTITLEMENT + profile] = " ".join(pool.reservation_addons)
         if profile in resources:

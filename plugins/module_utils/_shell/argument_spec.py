@@ -110,6 +110,9 @@ WAIT = ArgumentSpec(
 )
 """Seconds to wait for the platform to converge, and between two looks."""
 
+HEALTH = ArgumentSpec(options={"health_interval": {"type": "float", "default": 10.0}})
+"""Seconds between two reads of node health, before a finding of health stops anything."""
+
 ORDER = ArgumentSpec(
     options={
         "order": {

@@ -20,12 +20,15 @@ FENCE = CONFIGMAPS.path("gpuops-system", "capacity-fence")
 ATTEMPTS = 8
 
 
-def keep_fences(reach: Reach, smoke: Mapping[str, str] | None = None) -> dict[str, str | None]:
+def keep_fences(
+    reach: Reach, smoke: Mapping[str, str] | None = None, *, frozen: frozenset[str] = frozenset()
+) -> dict[str, str | None]:
     """Bring the fences to what locks and freezes ask for; nothing to do where the policy uses none.
 
     Args:
         reach: fleet and API server.
         smoke: the namespace in which a ticket's smoke VM may start, by ticket.
+        frozen: pools that are about to be frozen.
 
     Returns:
         What was changed: key to new value, None for a key that was taken away.
@@ -41,7 +44,8 @@ def keep_fences(reach: Reach, smoke: Mapping[str, str] | None = None) -> dict[st
         config = seen.snapshot.observed.capacity_fence
         if config is None:
             raise fence_missing()
-        wanted = wanted_parameters(seen.ledger, seen.lock, _resources(seen), config.data, smoke or {})
+        resources = _resources(seen)
+        wanted = wanted_parameters(seen.ledger, seen.lock, resources, config.data, smoke or {}, frozen=frozen)
         patch = parameter_patch(config.data, wanted)
         if not patch:
             return {}

@@ -63,9 +63,8 @@ def observe(invocation: Invocation, reach: Reach | None = None) -> Observation:
         InputError: an option is missing, or the snapshot is of another cluster.
         ObservationError: something could not be read, or is not the cluster that the policy names.
     """
-    path = invocation.params.get("snapshot")
-    if path:
-        return observation_of(_saved(invocation, path))
+    if invocation.params.get("snapshot"):
+        return observation_of(load_saved(invocation))
     reach = reach or Reach(invocation.params)
     return observation_of(observe_snapshot(reach.sources(), reach.cluster, identity_by(reach.cluster)))
 
@@ -90,7 +89,12 @@ def look_again(invocation: Invocation, reach: Reach, earlier: Observation) -> Ob
 
 
 def save_snapshot(observation: Observation, path: str) -> None:
-    """Write the observation to a file of mode 0600, whole or not at all.
+    """Write the observation to a file; see :func:`save_text`."""
+    save_text(path, observation.snapshot.to_json())
+
+
+def save_text(path: str, text: str) -> None:
+    """Write a file of mode 0600, whole or not at all.
 
     Raises:
         InputError: the file cannot be written.
@@ -100,7 +104,7 @@ def save_snapshot(observation: Observation, path: str) -> None:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(observation.snapshot.to_json())
+                file.write(text)
             Path(name).replace(target)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -108,13 +112,20 @@ def save_snapshot(observation: Observation, path: str) -> None:
             raise
     except OSError as error:
         raise InputError(
-            "snapshot-not-saved",
-            f"save_snapshot: {target} cannot be written: {error.strerror}",
+            "file-not-saved",
+            f"{target} cannot be written: {error.strerror}",
             next_action="name a file in a folder that exists and can be written",
         ) from error
 
 
-def _saved(invocation: Invocation, path: str) -> Snapshot:
+def load_saved(invocation: Invocation) -> Snapshot:
+    """The snapshot of option ``snapshot``.
+
+    Raises:
+        InputError: it cannot be read, or is of another cluster.
+        ObservationError: it is no snapshot.
+    """
+    path = invocation.params["snapshot"]
     try:
         content = Path(path).read_bytes()
     except OSError as error:
