@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from .._core.audit import AuditReport
 from .._core.checks import Check
-from .._core.document import model_problems
 from .._core.errors import ConflictError, InputError, PolicyBlocked
 from .._core.freeze import Freeze, freeze_path, thawed
-from .._core.strict_model import ValidationError
 from .audit import settled_audit
 from .fences import keep_fences
 from .guarded_commit import commit_guarded
@@ -60,7 +58,14 @@ def _thaw(invocation: Invocation, reach: Reach, seen: Observation, report: Audit
         )
     if not freeze.frozen:
         return _outcome(seen, profile, freeze, freeze)
-    after = _thawed(invocation, freeze, seen.now)
+    params = invocation.params
+    after = thawed(
+        freeze,
+        product=params["product"],
+        sre=params["sre"],
+        reference=params["reference"],
+        at=seen.now,
+    )
     if not report.passed:
         found = "; ".join(f"{finding.message} [{finding.id}]" for finding in report.errors)
         raise PolicyBlocked(
@@ -74,26 +79,6 @@ def _thaw(invocation: Invocation, reach: Reach, seen: Observation, report: Audit
         commit_guarded(reach, seen, {path: after.to_yaml().encode()}, seen.lock, f"Thaw {profile}")
         keep_fences(reach)
     return _outcome(seen, profile, freeze, after)
-
-
-def _thawed(invocation: Invocation, freeze: Freeze, now: str) -> Freeze:
-    params = invocation.params
-    try:
-        return thawed(
-            freeze,
-            product=params["product"] or "",
-            sre=params["sre"] or "",
-            reference=params["reference"] or "",
-            at=now,
-        )
-    except ValidationError as error:
-        problems = [f"{field}: {message}" for field, message, _path in model_problems(error)]
-        raise InputError(
-            "thaw-not-approved",
-            f"thawing needs two distinct approvers and a reference: {'; '.join(problems)}",
-            next_action="give product, sre and reference of the review",
-            details={"problems": problems},
-        ) from error
 
 
 def _outcome(seen: Observation, profile: str, before: Freeze, after: Freeze) -> Outcome:
