@@ -171,8 +171,7 @@ def _preview(course: Course, verdict: Verdict) -> Outcome:
     request = course.request
     return Outcome(
         changed=True,
-        msg=f"node {request.node} would move from {request.from_mode} to {request.to_mode}: "
-        + "; ".join(course.plan),
+        msg=f"node {request.node} would move from {request.from_mode} to {request.to_mode}",
         checks=verdict.checks,
         plan=course.plan,
         result=course.report(),
