@@ -164,8 +164,12 @@ def test_entitlement_follows_the_annotation_step_by_step(lab: Lab) -> None:
     eventually(lambda: lab.hard() == "10")
     assert lab.status("hard") == "2", "the status lags the quota"
     eventually(lambda: lab.status("hard") == "10")
-    projected = lambda: lab.admin.get(RESOURCE_QUOTAS, "hrq.hnc.x-k8s.io", PROJECT)  # noqa: E731
-    eventually(lambda: dig(projected(), "status", "hard", default={}).get(KEY) == "10")
+
+    def projected() -> Any:
+        quota = lab.admin.get(RESOURCE_QUOTAS, "hrq.hnc.x-k8s.io", PROJECT)
+        return dig(quota, "status", "hard", default={}).get(KEY)
+
+    eventually(lambda: projected() == "10")
 
 
 def test_what_is_frozen_keeps_what_a_test_wrote(lab: Lab) -> None:
@@ -260,6 +264,14 @@ def test_the_fleets_branch_reaches_devices_and_every_copy_of_the_gates(lab: Lab)
         config = checkout / "clusters/lab/cluster-config.env"
         config.write_text(config.read_text().replace("VM_CREATION_ENABLED=true", "VM_CREATION_ENABLED=false"))
 
+    def configured() -> bool:
+        config = lab.admin.get(CONFIGMAPS, "cluster-config", "flux-system")
+        return bool(dig(config, "data", "GPU_VM_CREATION_ENABLED") == "false")
+
+    def released() -> bool:
+        release = lab.admin.get(HELM_RELEASES, "kube-dc", "kube-dc")
+        return dig(release, "spec", "values", "gpu", "vmCreation", "enabled") is False
+
     def deployed() -> bool:
         deployment = lab.admin.get(DEPLOYMENTS, "kube-dc-backend", "kube-dc")
         status = dig(deployment, "status", default={})
@@ -271,10 +283,8 @@ def test_the_fleets_branch_reaches_devices_and_every_copy_of_the_gates(lab: Lab)
 
     lab.commit(change)
     eventually(lambda: lab.devices("acc-01", V100) == "2" and lab.devices("acc-01", SHARED) == "0")
-    config = lambda: dig(lab.admin.get(CONFIGMAPS, "cluster-config", "flux-system"), "data")  # noqa: E731
-    eventually(lambda: config()["GPU_VM_CREATION_ENABLED"] == "false")
-    release = lambda: lab.admin.get(HELM_RELEASES, "kube-dc", "kube-dc")  # noqa: E731
-    eventually(lambda: dig(release(), "spec", "values", "gpu", "vmCreation", "enabled") is False)
+    eventually(configured)
+    eventually(released)
     eventually(deployed)
 
 
@@ -285,10 +295,11 @@ def test_faults_of_nodes_and_plugins(lab: Lab) -> None:
     assert lab.devices("gpu-01", H100, "capacity") == "8"
     eventually(lambda: lab.devices("gpu-02", H100) == lab.devices("gpu-02", H100, "capacity") == "5")
     eventually(lambda: lab.ready(NODES, "gpu-03") == "False")
-    owners = lambda: {  # noqa: E731
-        pod["metadata"]["ownerReferences"][0]["name"]
-        for pod in lab.admin.list(PODS, "gpu-operator", fieldSelector="spec.nodeName=gpu-04")
-    }
+
+    def owners() -> set[str]:
+        pods = lab.admin.list(PODS, "gpu-operator", fieldSelector="spec.nodeName=gpu-04")
+        return {pod["metadata"]["ownerReferences"][0]["name"] for pod in pods}
+
     both = {"nvidia-device-plugin-daemonset", "nvidia-sandbox-device-plugin-daemonset"}
     eventually(lambda: owners() == both)
     lease = lab.admin.get(LEASES, "gpu-04", "kube-node-lease")
@@ -296,8 +307,9 @@ def test_faults_of_nodes_and_plugins(lab: Lab) -> None:
     assert (datetime.datetime.now(datetime.UTC) - renewed).total_seconds() > 600
     assert lab.ready(NODES, "gpu-04") == "True"
     faults.clear_faults(lab.admin)
-    for name in ("gpu-01", "gpu-02", "gpu-03", "gpu-04"):
-        eventually(lambda name=name: lab.devices(name, H100) == "8" and lab.ready(NODES, name) == "True")
+    names = ("gpu-01", "gpu-02", "gpu-03", "gpu-04")
+    eventually(lambda: {lab.devices(name, H100) for name in names} == {"8"})
+    eventually(lambda: {lab.ready(NODES, name) for name in names} == {"True"})
     eventually(lambda: owners() == both - {"nvidia-device-plugin-daemonset"})
 
 
@@ -316,8 +328,12 @@ def test_the_cap_is_the_backends_alone_and_put_replaces_all_keys(lab: Lab) -> No
     assert lab.backend("PUT", route, {"hard": {KEY: "1", "pods": "5"}})[0] == 200
     assert lab.backend("PUT", route, {"hard": {KEY: "2"}})[0] == 200
     assert lab.backend("GET", route)[1]["hard"] == {KEY: "2"}
-    usage = lambda: dig(lab.admin.get(PROJECTS, "ml", "borealis"), "status", "quotaUsage")  # noqa: E731
-    eventually(lambda: usage()["perProjectQuotaSet"] is True)
+
+    def shown() -> Any:
+        return dig(lab.admin.get(PROJECTS, "ml", "borealis"), "status", "quotaUsage")
+
+    eventually(lambda: shown()["perProjectQuotaSet"] is True)
+    eventually(lambda: shown()["accelerators"]["h100-vm"]["devices"]["hard"] == "2")
     assert lab.backend("PUT", route, {"hard": {}})[0] == 400
     assert lab.backend("PUT", route.replace(PROJECT, "default"), {"hard": {"pods": "1"}})[0] == 404
     assert lab.backend("DELETE", route)[0] == 200
