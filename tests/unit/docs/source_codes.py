@@ -15,7 +15,7 @@ SPEAKERS = {
     "InputError", "ObservationError", "PolicyBlocked", "ConflictError", "PartialChange", "Check", "Finding",
 }  # fmt: skip
 SHORTHANDS = {"conflict", "refused", "refuse", "blocked", "unclear"}
-NAMED_CODE = re.compile(r"^_?(code|\w+_CODE)$")
+NAMED_CODE = re.compile(r"^_?(code|diagnosis|\w+_CODE)$")
 CODE = re.compile(r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")
 
 
