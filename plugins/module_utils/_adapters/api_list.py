@@ -14,7 +14,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from .._core.errors import ObservationError
 from .._core.strict_model import Field, ObservedModel, TypeAdapter, ValidationError
@@ -47,6 +47,10 @@ class ListPage(ObservedModel, Generic[Item]):
     items: list[Item] | None
 
 
+Parse = Callable[[str, bytes], ListPage[Any]]
+"""Makes a page of an answer's path and body."""
+
+
 class ListReader:
     """Reads lists and remembers how new each one was, so that an older one is noticed."""
 
@@ -59,7 +63,7 @@ class ListReader:
     def items(
         self,
         path: str,
-        adapter: TypeAdapter[Any],
+        parse: Parse,
         select: Callable[[Any], bool] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> list[Any]:
@@ -67,23 +71,22 @@ class ListReader:
 
         Args:
             path: the list's path.
-            adapter: of a :class:`ListPage`.
+            parse: makes a page of a body; it may leave objects out that nobody wants.
             select: keeps an object when it gives true.
             query: selectors.
 
         Raises:
-            ObservationError: list-expired after three restarts; body-unreadable; list-stale; and what
-                fetching raises.
+            ObservationError: list-expired after three restarts; list-stale; and what fetching and parsing
+                raise.
         """
         for _ in range(_RESTARTS + 1):
             found: list[Any] = []
             whole = False
-            for page in self._pages(path, adapter, query or {}):
+            for page in self._pages(path, parse, query or {}):
                 if page is None:
                     break
-                found += (
-                    page.items or [] if select is None else [one for one in page.items or [] if select(one)]
-                )
+                items = page.items or []
+                found += items if select is None else [one for one in items if select(one)]
                 whole = not page.metadata.continue_token
             if whole:
                 return found
@@ -94,9 +97,7 @@ class ListReader:
             details={"path": path},
         )
 
-    def _pages(
-        self, path: str, adapter: TypeAdapter[Any], query: Mapping[str, str]
-    ) -> Iterator[ListPage[Any] | None]:
+    def _pages(self, path: str, parse: Parse, query: Mapping[str, str]) -> Iterator[ListPage[Any] | None]:
         first = {**query, "limit": str(self._page_size)}
         body = self._fetch(path, first)
         with ThreadPoolExecutor(1, thread_name_prefix="next-page") as ahead:
@@ -106,7 +107,7 @@ class ListReader:
                 if early is not None:
                     token = early.group(1).decode("ascii")
                     coming = ahead.submit(self._fetch, path, {**first, "continue": token})
-                page = self._validated(path, adapter, body)
+                page = parse(path, body)
                 self._check_age(path, page.metadata.resource_version)
                 yield page
                 following = page.metadata.continue_token
@@ -116,20 +117,6 @@ class ListReader:
                     coming = ahead.submit(self._fetch, path, {**first, "continue": following})
                 body = coming.result()
             yield None
-
-    def _validated(self, path: str, adapter: TypeAdapter[Any], body: bytes) -> ListPage[Any]:
-        try:
-            page: ListPage[Any] = adapter.validate_json(body)
-        except ValidationError as error:
-            raise body_unreadable(path, error) from error
-        if not page.kind.endswith("List"):
-            raise ObservationError(
-                "body-unreadable",
-                f"{path} answered a {page.kind} and no list",
-                next_action="check that host or kubeconfig names an API server",
-                details={"path": path},
-            )
-        return page
 
     def _check_age(self, path: str, resource_version: str) -> None:
         if not resource_version.isdecimal():
@@ -147,7 +134,32 @@ class ListReader:
             )
 
 
+def parser(model: type[Item]) -> Parse:
+    """Parses pages of such objects, all of them."""
+    return lambda path, body: validated_page(path, model, body)
+
+
+def validated_page(path: str, model: type[Item], body: bytes) -> ListPage[Item]:
+    """A page of objects from the bytes of an answer.
+
+    Raises:
+        ObservationError: body-unreadable; cut off, or no list of such objects.
+    """
+    try:
+        page: ListPage[Item] = page_adapter(cast("Any", model)).validate_json(body)
+    except ValidationError as error:
+        raise body_unreadable(path, error) from error
+    if not page.kind.endswith("List"):
+        raise ObservationError(
+            "body-unreadable",
+            f"{path} answered a {page.kind} and no list",
+            next_action="check that host or kubeconfig names an API server",
+            details={"path": path},
+        )
+    return page
+
+
 @functools.cache
-def page_adapter(model: type[Item]) -> TypeAdapter[ListPage[Item]]:
+def page_adapter(model: Any) -> TypeAdapter[Any]:
     """The adapter that validates a page of such objects from bytes."""
-    return TypeAdapter(ListPage[model])  # type: ignore[valid-type]
+    return TypeAdapter(ListPage[model])

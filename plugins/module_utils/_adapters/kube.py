@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar
 
 from .._core.errors import ObservationError
 from .api_documents import Groups, Review, Version, from_bytes
-from .api_list import PAGE_SIZE, ListReader, page_adapter
+from .api_list import PAGE_SIZE, ListReader, Parse, parser
 from .api_reply import Reply, error_of, is_absent
 from .api_transport import ApiTransport, Clock, Limits
 from .connection import ConnectionOptions, connect
@@ -106,7 +106,11 @@ class KubeClient:
         """All objects of a list, or those that ``select`` keeps, in the server's order."""
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         query = {name: value for name, value in selectors.items() if value}
-        return tuple(self._lists.items(path, page_adapter(cast("Any", model)), select, query))
+        return tuple(self._lists.items(path, parser(model), select, query))
+
+    def list_parsed(self, path: str, parse: Parse) -> tuple[Any, ...]:
+        """All objects that ``parse`` makes of the pages of a list."""
+        return tuple(self._lists.items(path, parse))
 
     def serves_group(self, group: str) -> bool:
         """Whether the API server has any resource of this API group."""

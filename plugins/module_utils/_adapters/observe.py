@@ -37,10 +37,11 @@ from .api_resource import (
     VIRTUAL_MACHINES,
     ApiResource,
 )
-from .device_pods import PLUGIN_NAMESPACES, has_device, is_kept
+from .device_pods import PLUGIN_NAMESPACES, has_device
 from .gate_objects import read_gate_copies
 from .guest_objects import RawInstance, RawKubeVirt, RawMachine
 from .kube import KubeClient
+from .pod_page import kept_pods
 
 _WORKERS: Final = 8
 _KUBE_SYSTEM: Final = NAMESPACES.path(name="kube-system")
@@ -154,7 +155,7 @@ def _readers(client: KubeClient) -> dict[str, Callable[[], Any]]:
 
     # The longest list first.
     return {
-        "pods": lambda: client.list(PODS.path(), Pod, select=is_kept),
+        "pods": lambda: client.list_parsed(PODS.path(), kept_pods),
         "hrqs": lists(HIERARCHICAL_QUOTAS, Quota),
         "resource_quotas": lists(RESOURCE_QUOTAS, Quota),
         "organizations": lists(ORGANIZATIONS, Organization),
