@@ -68,8 +68,8 @@ options:
     type: str
   smoke_namespace:
     description:
-      - With O(state=held), the namespace in which the ticket's smoke VM may start while the pool is fenced. No
-        VM of the pool may start without it.
+      - With O(state=held), the namespace in which the ticket's smoke VM may start while the pool is fenced.
+        No VM of the pool may start without it.
     type: str
   unless_recorded:
     description:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.freshness import (
     LeaseReading,
     lease_plain,
