@@ -26,13 +26,3 @@ options:
 requirements:
   - git
 """
-
-    CLUSTER = r"""
-options:
-  cluster:
-    description:
-      - Name of the cluster, which is also its folder below C(clusters/) in the fleet repository, possibly two
-        levels deep, for example V(eu/one).
-      - If not set, the value of the environment variable E(GPUOPS_CLUSTER) is used.
-    type: str
-"""

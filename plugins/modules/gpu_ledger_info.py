@@ -14,13 +14,14 @@ short_description: Read the ledger
 version_added: 0.1.0
 description:
   - Reads every record of the cluster, and fails naming file and field when any of them is invalid.
-  - Changes nothing, and reads nothing but the fleet repository.
+  - Changes nothing, and reads nothing but the fleet repository. The connection's options are there so that
+    defaults of the action group fit; no cluster is contacted.
 author:
   - The gpuops.reservations contributors (@gpuops)
 extends_documentation_fragment:
+  - gpuops.reservations.connection
   - gpuops.reservations.connection.snapshot
   - gpuops.reservations.fleet
-  - gpuops.reservations.fleet.cluster
   - gpuops.reservations.attributes
   - gpuops.reservations.attributes.read_only
   - gpuops.reservations.attributes.actiongroup
@@ -92,16 +93,14 @@ revision:
 """
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._shell.argument_spec import (
-    CLUSTER,
-    FLEET,
+    OBSERVER,
     SNAPSHOT,
     ArgumentSpec,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._shell.ledger_info import list_records
 from ansible_collections.gpuops.reservations.plugins.module_utils._shell.run import run_module
 
-SPEC = FLEET.merge(
-    CLUSTER,
+SPEC = OBSERVER.merge(
     SNAPSHOT,
     ArgumentSpec(
         options={

@@ -83,9 +83,6 @@ FLEET = ArgumentSpec(
     },
 )
 
-CLUSTER = ArgumentSpec(options={"cluster": {"type": "str", "fallback": environment("GPUOPS_CLUSTER")}})
-"""Which cluster, for a module that reads nothing but the fleet repository."""
-
 OBSERVER = CONNECTION.merge(FLEET)
 """What every module that reads the world takes."""
 
