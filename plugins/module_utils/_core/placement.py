@@ -18,6 +18,7 @@ from .placement_bindings import (
     selector_mismatch,
 )
 from .placement_foreign import foreign_node
+from .placement_injection import as_admitted
 from .placement_nodes import node_findings, waiting_findings
 from .placement_objects import Event, PlacementPod
 from .placement_world import Finding, PlacementWorld
@@ -47,7 +48,8 @@ def diagnose(world: PlacementWorld) -> tuple[Finding, ...]:
         return _placed(world, pod)
     before = [one for look in _BEFORE_NODES if (one := look(world)) is not None]
     refused = list(_refusals(world))
-    nodes = node_findings(world, pod)
+    admitted = pod if world.created or world.is_daemonset else as_admitted(pod, world.tenant, world.selecting)
+    nodes = node_findings(world, admitted)
     shortage = [one for one in nodes if one.diagnosis == "resource-shortage"]
     others = [one for one in nodes if one.diagnosis != "resource-shortage"]
     found = (*before, *others, *refused, *shortage, *waiting_findings(pod))

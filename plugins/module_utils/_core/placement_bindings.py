@@ -11,6 +11,7 @@ from __future__ import annotations
 from .admission_installed import INSTALL, definition_checks, policy_checks
 from .binding_status import judge_binding
 from .checks import stopping
+from .placement_injection import has_affinity
 from .placement_objects import PlacementPod
 from .placement_world import Finding, PlacementWorld
 from .reservation_claims import OVERLAP
@@ -163,6 +164,8 @@ def not_injected(world: PlacementWorld) -> Finding | None:
     pod, selecting = world.pod, world.selecting
     if pod is None or not world.tenant or not selecting:
         return None
+    if not world.created and not world.is_daemonset:
+        return None  # its Pods are injected when they are created
     lacking = _lacking(world, pod)
     if not lacking:
         return None
@@ -176,7 +179,7 @@ def not_injected(world: PlacementWorld) -> Finding | None:
             "set injectAffinity: true, and create the Pod again",
         )
     oldest = min(one.metadata.creation_timestamp for one in selecting)
-    if world.owner is not None and world.owner.kind == "DaemonSet":
+    if world.owner is not None and world.is_daemonset:
         name = world.owner.metadata.name
         return Finding(
             "daemonset-template-not-injected",
@@ -214,15 +217,3 @@ def _lacking(world: PlacementWorld, pod: PlacementPod) -> list[str]:
     if tainted and not tolerates_tenant(pod.spec.tolerations, world.tenant):
         lacking.append("toleration")
     return lacking
-
-
-def has_affinity(pod: PlacementPod, tenant: str) -> bool:
-    """Whether every required term has the tenant's requirement."""
-    terms = pod.spec.required_terms
-    return bool(tenant and terms) and all(
-        any(
-            one.key == TENANT_LABEL and one.operator == "In" and one.values == (tenant,)
-            for one in term.match_expressions
-        )
-        for term in terms
-    )

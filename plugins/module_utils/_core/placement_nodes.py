@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from .cluster_objects import PodSpec
-from .placement_bindings import RECONCILE, has_affinity
+from .placement_bindings import RECONCILE
+from .placement_injection import has_affinity
 from .placement_objects import DEFAULT_SCHEDULER, PlacementPod
 from .placement_world import Finding, PlacementWorld
 from .pod_requests import amounts_of, free_on, lacking, number, pod_requests

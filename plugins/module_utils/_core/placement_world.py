@@ -71,6 +71,11 @@ class PlacementWorld:
         """The tenant of the namespace; empty where an administrator has not said one."""
         return self.reservations.tenancies.by_namespace.get(self.namespace, "")
 
+    @property
+    def is_daemonset(self) -> bool:
+        """Whether a DaemonSet makes the Pod; its controller goes by the template."""
+        return self.owner is not None and self.owner.kind == "DaemonSet"
+
     @cached_property
     def claims(self) -> dict[str, Claim]:
         """How every Reservation is judged now; nodes that are not taken yet may still be refused."""
