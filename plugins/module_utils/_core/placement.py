@@ -73,7 +73,7 @@ def _placed(world: PlacementWorld, pod: PlacementPod) -> tuple[Finding, ...]:
         return (_healthy(f"{world.target} is on {node.name}, a node of tenant {node.tenant}"),)
     if node.tenant:
         return (foreign_node(world, pod, node),)
-    escaped = world.tenant and (world.bindings or world.tenant_nodes)
+    escaped = world.bindings or world.tenant_nodes
     found = [one for look in _BEFORE_NODES if (one := look(world)) is not None] if escaped else []
     return tuple(found) or (_healthy(f"{world.target} is on {node.name}, which is reserved for nobody"),)
 

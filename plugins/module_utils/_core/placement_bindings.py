@@ -164,49 +164,64 @@ def not_injected(world: PlacementWorld) -> Finding | None:
     pod, selecting = world.pod, world.selecting
     if pod is None or not world.tenant or not selecting:
         return None
-    if not world.created and not world.is_daemonset:
+    if world.is_daemonset:
+        return _template_not_injected(world)
+    if not world.created:
         return None  # its Pods are injected when they are created
     lacking = _lacking(world, pod)
     if not lacking:
         return None
-    facts = [f"{world.target} lacks the {' and the '.join(lacking)} for tenant {world.tenant}"]
-    if not any(one.spec.inject_affinity for one in selecting):
-        switched = ", ".join(one.shown for one in selecting)
-        return Finding(
-            "injection-switched-off",
-            "the bindings that select the Pod do not inject node affinity",
-            (*facts, f"injectAffinity is false: {switched}"),
-            "set injectAffinity: true, and create the Pod again",
-        )
+    fact = f"{world.target} lacks the {' and the '.join(lacking)} for tenant {world.tenant}"
     oldest = min(one.metadata.creation_timestamp for one in selecting)
-    if world.owner is not None and world.is_daemonset:
-        name = world.owner.metadata.name
-        return Finding(
-            "daemonset-template-not-injected",
-            f"DaemonSet {name} was last written before its binding, and its controller goes by the template",
-            (*facts, f"the oldest binding that selects it is of {oldest}"),
-            f"write it once: kubectl -n {world.namespace} rollout restart daemonset/{name}",
-        )
     created = pod.metadata.creation_timestamp
+    if not any(one.spec.inject_affinity for one in selecting):
+        return _switched_off(world, fact)
     if created <= oldest:
         return Finding(
             "pod-older-than-binding",
             f"{world.target} is older than its ReservationBinding, and Pods are injected at creation only",
-            (*facts, f"the Pod is of {created}, the binding of {oldest}"),
+            (fact, f"the Pod is of {created}, the binding of {oldest}"),
             "create the Pod again: delete it where an owner makes a new one",
         )
     return Finding(
         "labels-changed-later",
         f"{world.target} came to be selected after its creation, and Pods are injected at creation only",
-        (*facts, f"the Pod is of {created}; its labels, or the binding's podSelector, were changed since"),
+        (fact, f"the Pod is of {created}; its labels, or the binding's podSelector, were changed since"),
         "create the Pod again",
     )
 
 
+def _switched_off(world: PlacementWorld, fact: str) -> Finding:
+    switched = ", ".join(one.shown for one in world.selecting)
+    return Finding(
+        "injection-switched-off",
+        "the bindings that select the Pod do not inject node affinity",
+        (fact, f"injectAffinity is false: {switched}"),
+        "set injectAffinity: true, and create the Pod again",
+    )
+
+
+def _template_not_injected(world: PlacementWorld) -> Finding | None:
+    """A DaemonSet's controller judges nodes by the template: injected Pods alone get none."""
+    owner = world.owner
+    template = owner.spec.template if owner else None
+    if owner is None or template is None or has_affinity(template.spec, world.tenant):
+        return None
+    name = owner.metadata.name
+    fact = f"the template of DaemonSet {name} lacks the node affinity for tenant {world.tenant}"
+    if not any(one.spec.inject_affinity for one in world.selecting):
+        return _switched_off(world, fact)
+    oldest = min(one.metadata.creation_timestamp for one in world.selecting)
+    return Finding(
+        "daemonset-template-not-injected",
+        f"DaemonSet {name} was last written before its binding, and its controller goes by the template",
+        (fact, f"the oldest binding that selects it is of {oldest}"),
+        f"write it once: kubectl -n {world.namespace} rollout restart daemonset/{name}",
+    )
+
+
 def _lacking(world: PlacementWorld, pod: PlacementPod) -> list[str]:
-    lacking = []
-    if not has_affinity(pod, world.tenant):
-        lacking.append("node affinity")
+    lacking = [] if has_affinity(pod.spec, world.tenant) else ["node affinity"]
     tainted = [
         one
         for one in world.selecting

@@ -35,7 +35,7 @@ def _way(world: PlacementWorld, pod: PlacementPod, node: ReservableNode) -> tupl
         fact = f"spec.nodeName was set at its creation, by {who}: it went round the scheduler"
         return fact, "create it again without nodeName; only the verb place on reservations may name a node"
     marked = world.node_marked.get(node.name, "")
-    if marked and pod.scheduled_at and pod.scheduled_at <= marked:
+    if marked and pod.scheduled_at and pod.scheduled_at < marked:
         fact = f"it was there before: scheduled at {pod.scheduled_at}, the node was reserved at {marked}"
         return fact, "a taint with effect NoSchedule evicts nobody: move it, or delete it"
     if not any(one.reason == "Scheduled" and one.involved.uid == meta.uid for one in world.events):

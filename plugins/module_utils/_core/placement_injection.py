@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from .cluster_objects import Toleration
 from .label_selector import LabelRequirement
-from .placement_objects import Affinity, NodeAffinity, NodeSelectorTerm, PlacementPod, RequiredTerms
+from .placement_objects import (
+    Affinity,
+    NodeAffinity,
+    NodeSelectorTerm,
+    PlacementPod,
+    PlacementSpec,
+    RequiredTerms,
+)
 from .reservation_objects import TAINT_KEY, TENANT_LABEL, ReservationBinding
 
 
-def has_affinity(pod: PlacementPod, tenant: str) -> bool:
+def has_affinity(spec: PlacementSpec, tenant: str) -> bool:
     """Whether every required term has the tenant's requirement."""
-    terms = pod.spec.required_terms
+    terms = spec.required_terms
     return bool(tenant and terms) and all(
         any(
             one.key == TENANT_LABEL and one.operator == "In" and one.values == (tenant,)

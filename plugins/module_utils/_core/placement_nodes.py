@@ -26,7 +26,7 @@ _NODE_STATE = "node.kubernetes.io/"
 
 def node_findings(world: PlacementWorld, pod: PlacementPod) -> list[Finding]:
     """What keeps a Pod off every node that it could go to, in the order of the diagnosis."""
-    injected = has_affinity(pod, world.tenant)
+    injected = has_affinity(pod.spec, world.tenant)
     scope = world.tenant_nodes if injected else tuple(world.reservations.nodes.values())
     found: list[Finding | None] = []
     if injected:
