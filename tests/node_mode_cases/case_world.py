@@ -91,6 +91,7 @@ class CaseWorld:
         given.take("note")
         given.done()
         self.remote = FleetRemote(folder / "fleet.git")
+        self.script_error: Exception | None = None
         self.start_revision = ""
         self.start_lock = ""
 
@@ -151,8 +152,12 @@ class CaseWorld:
         del entries[: len(taken)]
         if taken:
             self.record.events.append(f"script {moment}")
-        for entry in taken:
-            self._change(entry, f"script {moment}")
+        try:
+            for entry in taken:
+                self._change(entry, f"script {moment}")
+        except Exception as error:  # noqa: BLE001 - told by the test, whatever it is
+            # A hook or the proxy called: raised there, it would be lost with their thread.
+            self.script_error = self.script_error or error
 
     def start_over(self) -> None:
         """Take what there is now as the start of another run."""

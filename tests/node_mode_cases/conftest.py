@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "case" not in metafunc.fixturenames:
+    if metafunc.function.__name__ != "test_case":
         return
     files = [Path(name) for name in metafunc.config.getoption("--cases")]
     cases: list[Case] = []

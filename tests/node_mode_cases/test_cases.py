@@ -33,6 +33,8 @@ def run_case(case: Case, servers: Servers, folder: Path) -> tuple[list[str], str
         world.build()
         world.move_ahead()
         outcome = module_run.run(world, case.when, defaults=bool(_ABOUT_DEFAULTS & case.then.keys()))
+        if world.script_error is not None:
+            raise world.script_error
         happened = WhatHappened(world, outcome)
         problems = problems_of(case.then, happened, lambda **changes: _again(world, case, **changes))
         return problems, _told(happened)
