@@ -61,6 +61,12 @@ options:
     description: Whether to open the gate when the last one lets go of it.
     type: bool
     default: false
+  recovered:
+    description:
+      - With O(state=released) and O(reopen), open the gate only where the service recovery checks and the
+        proof of the pool O(profile_id) say yes. Else the gate stays closed, and RV(msg) says why.
+    type: bool
+    default: false
   unless_recorded:
     description:
       - With O(state=released), keep the gate closed where a record of the ticket is pending, active
@@ -155,11 +161,13 @@ SPEC = OBSERVER.merge(
             "ticket": {"type": "str"},
             "run_id": {"type": "str"},
             "reopen": {"type": "bool", "default": False},
+            "recovered": {"type": "bool", "default": False},
             "unless_recorded": {"type": "bool", "default": False},
         },
         required_if=(
             ("state", "closed", ("ticket",)),
             ("state", "released", ("ticket",)),
+            ("recovered", True, ("profile_id",)),
         ),
     ),
 )

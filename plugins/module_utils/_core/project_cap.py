@@ -74,32 +74,64 @@ def capped_devices(quota: Quota | None, namespace: str, key: str) -> int | None:
         ) from error
 
 
-def wanted_cap(
-    record: Record, records: Iterable[Record], *, restore: bool, remembered: int | None
-) -> int | None:
-    """Devices that the project's cap has to allow; None for no cap on devices.
-
-    With a reservation it is the sum of the project's reservations: no greater than the reserved count.
-    Restoring puts back what was there before, or the sum of the others where there are any.
+def wanted_cap(record: Record, records: Iterable[Record]) -> int:
+    """Devices that the project's cap has to allow with a reservation: no more than the reserved count.
 
     Args:
         record: the ticket's record, with a project.
         records: all records of the cluster.
-        restore: the record's own devices count no more.
-        remembered: the cap that was there before the reservation.
     """
-    spec = record.spec
-    others = [
-        other.spec.devices
-        for other in records
-        if other.id != record.id
-        and other.state in ("active", "releasing")
-        and (other.spec.organization, other.spec.project, other.spec.profile_id)
-        == (spec.organization, spec.project, spec.profile_id)
-    ]
-    if not restore:
-        return sum(others) + spec.devices
-    return sum(others) if others else remembered
+    return _reserved(record, records) + record.spec.devices
+
+
+def cap_afterwards(
+    record: Record, records: Iterable[Record], notes: Mapping[str, int | None], present: int | None
+) -> int | None:
+    """Devices that the cap has to allow once the record's own count no more; None for no cap on devices.
+
+    The sum of the project's other reservations; without any, what was there before. A cap that nobody
+    noted was never changed for this record, so it stays.
+
+    Args:
+        record: the ticket's record, with a project.
+        records: all records of the cluster.
+        notes: the lock document's, by ticket: what was there before.
+        present: the cap as it is.
+    """
+    everybody = tuple(records)
+    reserved = _reserved(record, everybody)
+    if reserved:
+        return reserved
+    return notes.get(record.ticket, present)
+
+
+def cap_before(
+    record: Record, records: Iterable[Record], notes: Mapping[str, int | None], present: int | None
+) -> int | None:
+    """The project's cap before any reservation: what an earlier one of it noted, else the present.
+
+    Args:
+        record: the ticket's record, with a project.
+        records: all records of the cluster.
+        notes: the lock document's, by ticket.
+        present: the cap as it is.
+    """
+    noted = [other.ticket for other in _beside(record, records) if other.holds and other.ticket in notes]
+    return notes[sorted(noted)[0]] if noted else present
+
+
+def _beside(record: Record, records: Iterable[Record]) -> tuple[Record, ...]:
+    """The other records of the same project and profile."""
+
+    def place(other: Record) -> tuple[str, str, str]:
+        return (other.spec.organization, other.spec.project, other.spec.profile_id)
+
+    return tuple(other for other in records if other.id != record.id and place(other) == place(record))
+
+
+def _reserved(record: Record, records: Iterable[Record]) -> int:
+    counted = ("active", "releasing")
+    return sum(other.spec.devices for other in _beside(record, records) if other.state in counted)
 
 
 def cap_change(quota: Quota | None, namespace: str, key: str, wanted: int | None) -> CapChange:
@@ -113,23 +145,39 @@ def cap_change(quota: Quota | None, namespace: str, key: str, wanted: int | None
     return CapChange(namespace, key, before, wanted, hard)
 
 
+def why_below_use(change: CapChange, used: int | None, project: str) -> str:
+    """Why a cap may not be set: the project uses more, or how much cannot be told; empty where it may.
+
+    Args:
+        change: the cap's change.
+        used: devices that the project uses; None where that cannot be told.
+        project: its name.
+    """
+    if change.after is None:
+        return ""
+    if used is None:
+        return f"how many devices project {project} uses cannot be told, so its cap stays"
+    if used > change.after:
+        return f"project {project} uses {used} devices, and a cap of {change.after} would lie below that"
+    return ""
+
+
 def require_not_below_use(change: CapChange, used: int | None, project: str) -> None:
     """A cap is never set below what the project uses.
 
     Raises:
         PolicyBlocked: ``project-cap-below-use``, or ``project-use-unknown``.
     """
-    if change.after is None:
-        return
-    if used is None:
+    why = why_below_use(change, used, project)
+    if why and used is None:
         raise PolicyBlocked(
             "project-use-unknown",
-            f"how many devices project {project} uses cannot be told, so its cap stays",
+            why,
             next_action="see which Pod of the project has a quantity that is no whole number of devices",
         )
-    if used > change.after:
+    if why:
         raise PolicyBlocked(
             "project-cap-below-use",
-            f"project {project} uses {used} devices, and a cap of {change.after} would lie below that",
+            why,
             next_action="ask the owner to stop VMs of the project until the cap fits, then run again",
         )

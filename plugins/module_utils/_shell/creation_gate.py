@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._core.checks import Check
@@ -18,6 +19,7 @@ from .guarded_commit import commit_guarded
 from .lock import ATTEMPTS, is_recorded, lines_of
 from .observation import Observation, observe_parts
 from .outcome import Diff, Outcome
+from .recovery_check import why_not_recovered
 from .run import Invocation
 from .sources import Reach
 from .waiting import wait_until
@@ -83,7 +85,7 @@ def _decide(invocation: Invocation, reach: Reach, gate: Gate, seen: Observation)
         return GateChange(
             "", seen.lock, (), f"{ticket} has a record that holds devices: the gate stays closed"
         )
-    return _let_go(ticket, gate, seen, reopen=params["reopen"])
+    return _let_go(ticket, gate, seen, reopen=params["reopen"], hindrance=_hindrance(invocation, reach))
 
 
 def _close(ticket: str, gate: Gate, seen: Observation) -> GateChange:
@@ -96,12 +98,24 @@ def _close(ticket: str, gate: Gate, seen: Observation) -> GateChange:
     return GateChange(CLOSED, document, (*steps, f"set {GATE_KEYS[gate]}={CLOSED} in {path}"))
 
 
-def _let_go(ticket: str, gate: Gate, seen: Observation, *, reopen: bool) -> GateChange:
+def _hindrance(invocation: Invocation, reach: Reach) -> Callable[[], str]:
+    """What else keeps the gate closed: with option recovered, a service that has not recovered."""
+    params = invocation.params
+    if not params["recovered"]:
+        return lambda: ""
+    pool, ticket = params["profile_id"], normalise_holder(params["ticket"])
+    return lambda: why_not_recovered(invocation, reach, pool, ticket)
+
+
+def _let_go(
+    ticket: str, gate: Gate, seen: Observation, *, reopen: bool, hindrance: Callable[[], str]
+) -> GateChange:
     if ticket not in use_of(seen.lock, gate).closed_for:
         return GateChange("", seen.lock, (), f"gate {gate} was not closed for {ticket}")
     document = let_go(seen.lock, gate, ticket)
     steps = (f"note that {ticket} no longer needs gate {gate} closed",)
     note = why_not_open(seen.lock, gate, ticket, frozen=seen.ledger.any_frozen, reopen=reopen)
+    note = note or hindrance()
     if note:
         how = f"; to open it: playbooks/creation_gate.yml -e state=open -e gate={gate}"
         return GateChange("", document, steps, note + how)

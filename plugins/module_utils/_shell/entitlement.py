@@ -26,14 +26,21 @@ class Entitling:
     terms: OrganizationTerms
 
     @property
+    def gone(self) -> bool:
+        """Whether the Organization does not exist any more: it is entitled to nothing, and has no holders."""
+        return not self.terms.present
+
+    @property
     def before(self) -> int:
         """The quantity that the annotation says."""
+        if self.gone:
+            return self.target.quantity
         return self.terms.entitlement.quantities.get(self.target.addon_id, 0)
 
     @property
     def missing(self) -> dict[str, str]:
         """What does not show the target yet."""
-        return missing_convergence(self.target, self.terms)
+        return {} if self.gone else missing_convergence(self.target, self.terms)
 
 
 def catalogue_in(seen: Observation) -> Catalogue:
@@ -53,7 +60,11 @@ def entitling(record: Record, seen: Observation, *, without: bool, proof: Proof 
     """
     report = proof or Question(record.spec.profile_id, "show").answer(seen)
     target = target_of(record, seen.ledger.records.values(), catalogue_in(seen), without=without)
-    return Entitling(target, terms_for(record.spec.organization, report.organizations))
+    name = record.spec.organization
+    gone = [terms for terms in report.organizations if terms.organization == name and not terms.present]
+    if without and gone:
+        return Entitling(target, gone[0])
+    return Entitling(target, terms_for(name, report.organizations))
 
 
 def require_entitled(record: Record, seen: Observation, proof: Proof) -> None:

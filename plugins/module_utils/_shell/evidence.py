@@ -24,6 +24,7 @@ from .sources import Reach
 from .ticket_record import record_of
 
 SMOKE = "smoke.json"
+REPORTS = "reports.json"
 VERSION = "0.1.0"
 
 
@@ -58,7 +59,7 @@ def _files(params: Mapping[str, Any], identifier: str, seen: Observation) -> dic
     snapshot = seen.snapshot
     documents: dict[str, Any] = {
         "plan.json": params["plan"],
-        "reports.json": params["reports"],
+        REPORTS: params["reports"],
         SMOKE: params["smoke"],
         "failure.json": params["failure"],
         "alerts.json": snapshot.alerts.model_dump(mode="json"),
@@ -128,6 +129,28 @@ def require_verified(invocation: Invocation, record: Record) -> str:
     params = invocation.params
     read_sealed(params["evidence_dir"], record.id, params["evidence_revision"], "snapshot.json")
     return str(params["evidence_revision"])
+
+
+def require_release_evidence(invocation: Invocation, record: Record) -> str:
+    """As :func:`require_verified`, with the equation as it was recalculated after the reduction.
+
+    Raises:
+        PolicyBlocked: ``equation-not-recorded``.
+    """
+    params = invocation.params
+    revision = require_verified(invocation, record)
+    try:
+        reports = json.loads(read_sealed(params["evidence_dir"], record.id, revision, REPORTS))
+        equation = reports["after"]["equation"]
+    except (ObservationError, ValueError, KeyError, TypeError):
+        equation = None
+    if not isinstance(equation, dict) or "headroom" not in equation:
+        raise PolicyBlocked(
+            "equation-not-recorded",
+            f"{record.id} cannot become released: its evidence {revision} has no recalculated equation",
+            next_action=f"run playbooks/release.yml -e ticket={record.ticket} again, which records it",
+        )
+    return revision
 
 
 def require_smoke_evidence(invocation: Invocation, record: Record) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .._core.checks import Check
 from .._core.errors import ConflictError
-from .._core.lock import set_step
+from .._core.lock import forget_cap, set_step
 from .._core.names import normalise_ticket
 from .._core.record import Record, record_path
 from .._core.record_summary import summary_lines
@@ -65,6 +65,8 @@ def _write(invocation: Invocation, reach: Reach) -> Written:
     document = set_step(
         seen.lock, (pool,), ticket, invocation.params["run_id"], now=seen.now, step=record.state
     )
+    if not record.holds:
+        document = forget_cap(document, ticket)
     files = {record_path(seen.ledger.cluster, record.id): record.to_yaml().encode()}
     message = f"{record.id}: {record.state}"
     revision = commit_guarded(reach, seen, files, document, message)

@@ -10,13 +10,19 @@ from collections.abc import Callable
 from .._adapters.identity import new_run_id
 from .._core.errors import InputError
 from .assign_facts import plan_assignment
+from .cancel_facts import plan_a_cancellation
 from .observation import save_snapshot
 from .outcome import Outcome
 from .planned import Planned
+from .release_facts import plan_a_release
 from .run import Invocation
 from .sources import Reach
 
-ACTIONS: dict[str, Callable[[Invocation, Reach], Planned]] = {"assign": plan_assignment}
+ACTIONS: dict[str, Callable[[Invocation, Reach], Planned]] = {
+    "assign": plan_assignment,
+    "release": plan_a_release,
+    "cancel": plan_a_cancellation,
+}
 
 
 def plan_ticket(invocation: Invocation) -> Outcome:

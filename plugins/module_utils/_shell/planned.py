@@ -30,6 +30,7 @@ class Planned:
         go_on: what the operator does next when nothing refuses.
         event: what hooks are told when a later phase fails.
         facts: further result keys of the action.
+        report_lines: lines of the proof for the screen; None for the whole report.
     """
 
     action: str
@@ -41,6 +42,7 @@ class Planned:
     go_on: str
     event: Mapping[str, Any]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    report_lines: tuple[str, ...] | None = None
 
     @property
     def msg(self) -> str:
@@ -74,9 +76,12 @@ class Planned:
             "nodes": report.get("nodes", []),
             "remedies": report.get("remedies", []),
             "failure_event": dict(self.event),
-            "summary": self.lines(report.get("summary", [])),
+            "summary": self.lines(self._shown(report.get("summary", []))),
             **self.facts,
         }
+
+    def _shown(self, summary: list[str]) -> list[str]:
+        return summary if self.report_lines is None else list(self.report_lines)
 
     def lines(self, report: list[str]) -> list[str]:
         """Lines for the screen: the headline, the phases, the equation, and what refuses."""

@@ -8,18 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._adapters.backend import BackendClient
-from .._core.amount import QuantityError
-from .._core.cluster_objects import Project
 from .._core.errors import ConflictError, InputError, ObservationError, PartialChange
-from .._core.lock import forget_cap, remember_cap, set_step
+from .._core.lock import remember_cap, set_step
 from .._core.names import normalise_ticket
-from .._core.pod_devices import counts_for_quota, names_resource, pod_devices
-from .._core.project_cap import CapChange, cap_change, cap_of, require_not_below_use, wanted_cap
+from .._core.project_cap import CapChange, cap_before, require_not_below_use
 from .._core.record import Record
-from .._core.tenancy import tenancy_of
-from .._core.times import moment
+from .cap_in_project import cap_change_in, used_in_project
+from .giving_back import GIVEN_BACK
 from .guarded_commit import commit_guarded
-from .holders import resource_of
 from .lock import ATTEMPTS
 from .observation import Observation, observe
 from .outcome import Diff, Outcome
@@ -29,6 +25,8 @@ from .ticket_record import require_lock, require_record
 from .waiting import wait_until
 
 STATES = ("pending", "active", "releasing")
+NO_PROJECT = CapChange("", "", None, None, {})
+"""Nothing to put back: the project is gone, and its cap with it."""
 
 
 @dataclass(frozen=True)
@@ -58,52 +56,16 @@ def set_cap(invocation: Invocation) -> Outcome:
 
 def _decided(invocation: Invocation, seen: Observation) -> Capping:
     ticket = normalise_ticket(invocation.params["ticket"])
-    record = require_record(seen, ticket, STATES)
+    restore = invocation.params["restore"]
+    record = require_record(seen, ticket, GIVEN_BACK if restore else STATES)
     if not record.spec.project:
         raise InputError(
             "record-without-project",
             f"{record.id} holds devices for the whole organization, so there is no project to cap",
             next_action="leave the cap out for this ticket",
         )
-    namespace = _project(seen, record).status.namespace
-    key = f"requests.{resource_of(seen, record.spec.profile_id)}"
-    wanted = wanted_cap(
-        record,
-        seen.ledger.records.values(),
-        restore=invocation.params["restore"],
-        remembered=seen.lock.project_caps.get(ticket),
-    )
-    quota = cap_of(seen.snapshot.observed.resource_quotas, namespace)
-    return Capping(record, cap_change(quota, namespace, key, wanted), seen.ledger.policy.spec.project_cap)
-
-
-def _project(seen: Observation, record: Record) -> Project:
-    observed = seen.snapshot.observed
-    tenancy = tenancy_of(observed.organizations, observed.projects)
-    project = tenancy.project(record.spec.organization, record.spec.project)
-    if project is None or not project.status.namespace:
-        raise ObservationError(
-            "project-missing",
-            f"project {record.spec.project} of organization {record.spec.organization} has no namespace",
-            next_action="see what became of the project, then run again",
-        )
-    return project
-
-
-def _used(seen: Observation, change: CapChange) -> int | None:
-    resource = change.key.removeprefix("requests.")
-    now = moment(seen.now)
-    pods = [
-        pod
-        for pod in seen.snapshot.observed.pods
-        if pod.metadata.namespace == change.namespace
-        and names_resource(pod, resource)
-        and counts_for_quota(pod, now)
-    ]
-    try:
-        return sum(pod_devices(pod, resource) for pod in pods)
-    except QuantityError:
-        return None
+    change = cap_change_in(seen, record, restore=restore)
+    return Capping(record, change or NO_PROJECT, seen.ledger.policy.spec.project_cap)
 
 
 def _write(invocation: Invocation, reach: Reach) -> Capping:
@@ -111,8 +73,10 @@ def _write(invocation: Invocation, reach: Reach) -> Capping:
     capping = _decided(invocation, seen)
     record, change = capping.record, capping.change
     require_lock(invocation, seen, record.spec.profile_id)
-    require_not_below_use(change, _used(seen, change), record.spec.project)
-    if not change.changed or invocation.check_mode:
+    if not change.changed:
+        return capping
+    require_not_below_use(change, used_in_project(seen, change), record.spec.project)
+    if invocation.check_mode:
         return capping
     document = set_step(
         seen.lock,
@@ -123,7 +87,9 @@ def _write(invocation: Invocation, reach: Reach) -> Capping:
         step="project-cap",
     )
     if not invocation.params["restore"]:
-        document = remember_cap(document, record.ticket, change.before)
+        records, notes = seen.ledger.records.values(), seen.lock.project_caps
+        before = cap_before(record, records, notes, change.before)
+        document = remember_cap(document, record.ticket, before)
     commit_guarded(reach, seen, {}, document, f"{record.id}: project cap")
     if capping.transport == "backend":
         _through_backend(invocation, change)
@@ -141,7 +107,11 @@ def _through_backend(invocation: Invocation, change: CapChange) -> None:
 
 
 def _wait(invocation: Invocation, reach: Reach, capping: Capping) -> None:
-    """Wait until the cap is what it has to be, then drop the note of a cap that was put back."""
+    """Wait until the cap is what it has to be.
+
+    The note of what was there before stays until the record is closed: a run that comes again after a
+    cap was put back has to find it, or would take the cap away.
+    """
     params = invocation.params
     what = f"project {capping.record.spec.project} to be capped at {_said(capping.change.after)}"
 
@@ -169,10 +139,6 @@ def _wait(invocation: Invocation, reach: Reach, capping: Capping) -> None:
             if capping.transport == "observe"
             else "see why the backend's change does not arrive, then run again",
         )
-    seen = waited.seen
-    if params["restore"] and capping.record.ticket in seen.lock.project_caps:
-        document = forget_cap(seen.lock, capping.record.ticket)
-        commit_guarded(reach, seen, {}, document, f"{capping.record.id}: cap put back")
 
 
 def _said(devices: int | None) -> str:
