@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .document import DUPLICATE, Problem, invalid, problem, read
+from .document import DUPLICATE, Problem, Reading, invalid, problem, read
 from .fleet_files import FleetFile, FleetTree
 from .freeze import Freeze
 from .ledger_layout import LedgerFiles, claimed_id, ledger_files
@@ -179,7 +180,7 @@ def _records(files: LedgerFiles) -> tuple[dict[str, Record], tuple[Problem, ...]
     claims: dict[str, list[str]] = {}
     misnamed: list[tuple[str, FleetFile]] = []
     for stem, file in sorted(files.records.items()):
-        reading = read(Record, file)
+        reading = _record(file)
         problems.extend(reading.problems)
         identifier = reading.document.id if reading.document is not None else claimed_id(file)
         claims.setdefault(identifier, []).append(file.path)
@@ -194,6 +195,12 @@ def _records(files: LedgerFiles) -> tuple[dict[str, Record], tuple[Problem, ...]
             message = f"is {identifier!r}, which is not the file's name: let them agree"
             problems.append(problem(file.path, message, field="metadata.id"))
     return records, tuple(problems)
+
+
+@functools.lru_cache(maxsize=1 << 15)
+def _record(file: FleetFile) -> Reading[Record]:
+    """One record. A run that waits reads the same thousands of files again and again; they parse once."""
+    return read(Record, file)
 
 
 def _duplicates(claims: Mapping[str, list[str]], others: Iterable[FleetFile]) -> dict[str, Problem]:
