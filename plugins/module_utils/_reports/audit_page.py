@@ -99,7 +99,8 @@ kube-dc {{ bundle.revisions.kube_dc }}.</p>
   else 'the equation holds' if pool.equation.holds else 'the equation does not hold' }}).{% endif %}
 {% if pool.frozen %} Sales are frozen.{% endif %}{% if pool.lock %} Locked by {{ pool.lock }}.{% endif %}</p>
 {% set chart = charts[loop.index0] %}
-<svg viewBox="0 0 1000 92" preserveAspectRatio="none" role="img" aria-label="Healthy devices above what stands against them">
+<svg viewBox="0 0 1000 92" preserveAspectRatio="none" role="img"
+  aria-label="Healthy devices above what stands against them">
 {% if chart.healthy %}{{ bar(chart.healthy, 2) }}{% endif %}
 {% for part in chart.demand %}{{ bar(part, 50) }}{% endfor %}
 </svg>
