@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from . import finding_ids as ids
+from .errors import ObservationError
 from .finding import Finding
 from .redaction import mask_text
 from .snapshot import AlertsObserved
@@ -34,7 +35,11 @@ def _unknown(message: str, next_action: str) -> Finding:
 
 
 def _chosen(select: Select, expression: str, entries: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    found = select(expression, entries)
+    """What the expression chooses; None where it is none, or chooses no list of alerts."""
+    try:
+        found = select(expression, entries)
+    except ObservationError:
+        return None
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         return None
     return found

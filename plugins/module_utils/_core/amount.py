@@ -28,6 +28,7 @@ _SUFFIXES: Final[dict[str, Fraction]] = {
     "Pi": Fraction(2**50),
     "Ei": Fraction(2**60),
 }
+_PLAIN_DIGITS: Final = 18
 _QUANTITY: Final = re.compile(
     r"([+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40}))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,2}))?",
     re.ASCII,
@@ -78,6 +79,8 @@ def device_count(value: object) -> int:
     Raises:
         QuantityError: not a quantity, a fraction of a device, negative, or of another type.
     """
+    if isinstance(value, str) and len(value) < _PLAIN_DIGITS and value.isascii() and value.isdecimal():
+        return int(value)  # what nearly every quantity looks like
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise QuantityError(f"{str(value)[:60]!r} is not a Kubernetes quantity")
     number = Fraction(value) if isinstance(value, int) else quantity(value)

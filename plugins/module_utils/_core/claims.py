@@ -124,7 +124,7 @@ def usage_by_namespace(resource: str, world: World) -> dict[str, int | None]:
     if world.now is None:
         return {pod.metadata.namespace: None for pod in world.pods}
     for pod in world.pods:
-        if not names_resource(pod, resource) or not counts_for_quota(pod, world.now):
+        if not counts_for_quota(pod, world.now) or not names_resource(pod, resource):
             continue
         namespace = pod.metadata.namespace
         used[namespace] = total((used.get(namespace, 0), devices_or_unknown(pod, resource)))
