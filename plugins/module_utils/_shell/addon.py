@@ -70,12 +70,12 @@ def _write(invocation: Invocation, reach: Reach) -> Written:
     seen = observe(invocation, reach)
     record = require_record(seen, _ticket(invocation), _states(invocation.params["reduce"]))
     written = _planned(invocation, seen, record)
-    if not written.changes or invocation.check_mode:
+    if not written.changes:
         return written
     seen = _gated(invocation, reach, seen, written)
     # What the gate saw last is what is written upon: the resourceVersion and the annotation of that reading.
     written = _planned(invocation, seen, require_record(seen, record.ticket, (record.state,)))
-    if written.changes and written.transport == "annotation":
+    if written.changes and written.transport == "annotation" and not invocation.check_mode:
         _patch(invocation, reach, seen, record, written.after or "[]")
     return written
 

@@ -21,6 +21,8 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.api_
 OBJECTS = Path(__file__).with_name("cluster_objects.json")
 ORGANIZATIONS = "/apis/kube-dc.com/v1/organizations"
 HRQS = "/apis/hnc.x-k8s.io/v1alpha2/hierarchicalresourcequotas"
+PROJECTS = "/apis/kube-dc.com/v1/projects"
+PODS = "/api/v1/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CONFIG = "/api/v1/namespaces/flux-system/configmaps/cluster-config"
 HELM = "/apis/helm.toolkit.fluxcd.io/v2/namespaces/kube-dc/helmreleases/kube-dc"
@@ -67,6 +69,35 @@ class StandInServer:
         """One object of a list, to be changed in place."""
         return next(item for item in self.items(path) if item["metadata"]["name"] == name)
 
+    def entitle(self, organization: str, add_ons: Mapping[str, int]) -> None:
+        """An operator's click: the annotation, followed at once by quota and status."""
+        entries = [{"addonId": name, "quantity": quantity} for name, quantity in add_ons.items()]
+        meta = self.named(ORGANIZATIONS, organization)["metadata"]
+        meta["annotations"][ADD_ONS] = json.dumps(entries, separators=(",", ":"))
+        self.touch(meta)
+        self._follow_annotations()
+
+    def use(self, organization: str, devices: int, profile: str = "h100-vm") -> None:
+        """Running Pods of an organization's only project hold devices; quota and status show it."""
+        project = next(p for p in self.items(PROJECTS) if p["metadata"]["namespace"] == organization)
+        resource, namespace = RESOURCES[profile], project["status"]["namespace"]
+        for number in range(devices):
+            containers = [
+                {"name": "c", "resources": {"requests": {resource: "1"}, "limits": {resource: "1"}}}
+            ]
+            meta = {"name": f"worker-{number}", "namespace": namespace, "uid": f"{namespace}-{number}"}
+            spec = {"containers": containers, "nodeName": "gpu-02"}
+            self.items(PODS).append({"metadata": meta, "spec": spec, "status": {"phase": "Running"}})
+        for hrq in (item for item in self.items(HRQS) if item["metadata"]["namespace"] == organization):
+            hrq["status"]["used"][f"requests.{resource}"] = str(devices)
+        for tenant in (self.named(ORGANIZATIONS, organization), project):
+            tenant["status"]["quotaUsage"]["accelerators"][profile]["devices"]["used"] = str(devices)
+
+    def touch(self, metadata: dict[str, Any]) -> None:
+        """Somebody else's write: the object has another resourceVersion."""
+        self._version += 1
+        metadata["resourceVersion"] = str(self._version)
+
     def read(self, path: str, query: Mapping[str, str] | None = None) -> Reply:
         """GET."""
         callsites.reached(f"kube GET {path}")
@@ -75,7 +106,8 @@ class StandInServer:
             return self._reply(self.failing[path], _status(self.failing[path], "Forbidden", path))
         if path == ORGANIZATIONS:
             self._follow_later()
-        self._follow_fleet()
+        if path in (CONFIG, HELM, BACKEND):
+            self._follow_fleet()
         if path == "/version":
             return self._reply(200, {"gitVersion": "v1.36.3"})
         if path == "/apis":
@@ -116,8 +148,7 @@ class StandInServer:
         if wanted not in (None, target["metadata"]["resourceVersion"]):
             return self._reply(409, _status(409, "Conflict", path))
         _merge(target, sent)
-        self._version += 1
-        target["metadata"]["resourceVersion"] = str(self._version)
+        self.touch(target["metadata"])
         self._left = self.lag
         if self.lag == 0:
             self._follow_annotations()

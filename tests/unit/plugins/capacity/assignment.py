@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.plugins.capacity.capacity_world import CapacityWorld, Ran, smoke_result
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import (
+    CapacityWorld,
+    Ran,
+    smoke_result,
+)
 
 ORDER_TICKET = "LAB-9"
 

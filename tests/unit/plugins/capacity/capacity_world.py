@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import importlib
 import io
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +27,7 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters import alerts
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.kube import KubeClient
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.snapshot import AlertsObserved
-from tests.unit.plugins.capacity.api_server import StandInServer
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.api_server import StandInServer
 
 FLEET = Path(__file__).with_name("fleet")
 MODULES = "ansible_collections.gpuops.reservations.plugins.modules"
@@ -57,36 +61,25 @@ class CapacityWorld:
     folder: Path
     server: StandInServer = field(init=False)
     alerts: AlertsObserved = field(default_factory=lambda: AlertsObserved(readable=True, rules=dict(RULES)))
+    _settings: tuple[str, str] = ("", "")
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.fleet = self.folder / "fleet.git"
-        _git(self.folder, "init", "-q", "--bare", "-b", "main", str(self.fleet))
-        self.checkout = self.folder / "checkout"
-        _git(self.folder, "clone", "-q", str(self.fleet), str(self.checkout))
-        _git(self.checkout, "config", "user.name", "person")
-        _git(self.checkout, "config", "user.email", "person@example.com")
-        for path in sorted(FLEET.rglob("*")):
-            if path.is_file():
-                self._put(str(path.relative_to(FLEET)), path.read_bytes())
-        self.commit_file("gpu-reservations/lab/policy.yaml", None)
+        shutil.copytree(_prepared_fleet(), self.fleet)
         self.server = StandInServer(self.settings)
         self.evidence = self.folder / "evidence"
         self.evidence.mkdir(mode=0o700)
 
-    def _put(self, path: str, content: bytes) -> None:
-        target = self.checkout / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+    def commit_file(self, path: str, content: str | None, *, branch: str = "main") -> None:
+        """A person's commit to a branch, which is made where there is none; None takes the file away."""
+        self.commit_files({path: content}, branch=branch)
 
-    def commit_file(self, path: str, content: str | None) -> None:
-        """A person's commit to the fleet branch; None commits what lies in the checkout."""
-        if content is not None:
-            _git(self.checkout, "pull", "-q", "--rebase", "origin", "main")
-            self._put(path, content.encode())
-        _git(self.checkout, "add", "-A")
-        _git(self.checkout, "commit", "-q", "-m", f"person: {path}")
-        _git(self.checkout, "push", "-q", "origin", "HEAD:main")
+    def commit_files(self, files: Mapping[str, str | None], *, branch: str = "main") -> None:
+        """A person's commit of several files."""
+        reference = f"refs/heads/{branch}"
+        parent = f"from {reference}^0\n" if reference in self.refs() else ""
+        import_commit(self.fleet, reference, parent, files)
 
     def edit_policy(self, **changes: Any) -> None:
         """A person's change of keys of the policy's spec."""
@@ -104,7 +97,10 @@ class CapacityWorld:
 
     def settings(self) -> dict[str, str]:
         """cluster-config.env as Flux has it."""
-        lines = self.file("clusters/lab/cluster-config.env").splitlines()
+        tip = (self.fleet / "refs" / "heads" / "main").read_text(encoding="ascii")
+        if self._settings[0] != tip:
+            self._settings = (tip, self.file("clusters/lab/cluster-config.env"))
+        lines = self._settings[1].splitlines()
         return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
     def refs(self) -> dict[str, str]:
@@ -134,6 +130,18 @@ class CapacityWorld:
         found = self.server.named("/apis/kube-dc.com/v1/organizations", organization)
         entries = json.loads(found["metadata"]["annotations"].get("billing.kube-dc.com/addons", "[]"))
         return {entry["addonId"]: entry["quantity"] for entry in entries}
+
+    def events(self) -> tuple[dict[str, str], int]:
+        """What tells whether anything was written: every branch's commit, and the number of API writes."""
+        return self.refs(), len(self.server.writes)
+
+    @contextlib.contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Nothing is written to the API server, to any branch, or to the evidence within this block."""
+        before, sealed = self.events(), sorted(self.evidence.rglob("*"))
+        yield
+        assert self.events() == before
+        assert sorted(self.evidence.rglob("*")) == sealed
 
     def run(self, module: str, *, check: bool = False, **arguments: Any) -> Ran:
         """Run a module as Ansible does, in this process."""
@@ -177,6 +185,41 @@ class CapacityWorld:
             mock.patch.object(_observe_snapshot(), "read_alerts", side_effect=lambda *_: self.alerts),
         ):
             yield
+
+
+@functools.cache
+def _prepared_fleet() -> Path:
+    """The fixture's fleet repository, made once in a process and copied for each world."""
+    folder = Path(tempfile.mkdtemp(prefix="gpuops-fleet-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    bare = folder / "fleet.git"
+    _git(folder, "init", "-q", "--bare", "-b", "main", str(bare))
+    files = {
+        str(path.relative_to(FLEET)): path.read_text(encoding="utf-8")
+        for path in sorted(FLEET.rglob("*"))
+        if path.is_file()
+    }
+    import_commit(bare, "refs/heads/main", "", files)
+    return bare
+
+
+def import_commit(bare: Path, reference: str, parent: str, files: Mapping[str, str | None]) -> None:
+    """One commit by a person, in one process of Git."""
+    stream = io.BytesIO()
+    stream.write(f"commit {reference}\ncommitter person <person@example.com> now\n".encode())
+    stream.write(b"data 6\nperson\n" + parent.encode())
+    for path, content in files.items():
+        if content is None:
+            stream.write(f"D {path}\n".encode())
+        else:
+            data = content.encode()
+            stream.write(f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n")
+    subprocess.run(
+        ["git", "-C", str(bare), "fast-import", "--quiet", "--date-format=now"],
+        input=stream.getvalue(),
+        capture_output=True,
+        check=True,
+    )
 
 
 def _observe_snapshot() -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.plugins.capacity.capacity_world import CapacityWorld
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import CapacityWorld
 
 
 @pytest.fixture

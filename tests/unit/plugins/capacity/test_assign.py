@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.callsites import watched_by
-from tests.unit.plugins.capacity.assignment import Refused, assign
-from tests.unit.plugins.capacity.capacity_world import CapacityWorld
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.assignment import Refused, assign
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import CapacityWorld
 
 SURVEY = {
     "organization": "borealis",
