@@ -16,7 +16,7 @@ from .finding import Finding
 from .holders import Holder
 from .proof import Proof
 from .record import Record
-from .tenant_status import read_status
+from .use_by_source import use_by_source
 from .world import World
 
 _ALWAYS: Final = frozenset(
@@ -95,30 +95,25 @@ def same_twice(first: ReleaseJudgement, second: ReleaseJudgement) -> bool:
     return first.clear and second.clear and first.pods == second.pods
 
 
-def release_blockers(proof: Proof, record: Record) -> tuple[Finding, ...]:
-    """Of what a proof found, the doubts that hold this record's release up.
+def release_blockers(proof: Proof, organization: str) -> tuple[Finding, ...]:
+    """Of what a proof found, the doubts that hold up giving entitlement of an organization back.
 
     Nodes, alerts and the equation never do: claims only fall. The organization's own quota and holders do,
     and any invalid document; drift of another organization only where a ledger record is missing.
 
     Args:
-        proof: of the record's pool.
-        record: what is given back.
+        proof: of the pool.
+        organization: who gives back.
     """
-    own = f"organization/{record.spec.organization}"
+    own = f"organization/{organization}"
     doubtful = {own, _AMBIGUOUS, PLANS_OBJECT}
+    if not proof.resource:  # who holds it cannot be told then
+        doubtful.add(f"profile/{proof.profile_id}")
     return tuple(
         finding
         for finding in proof.stops
         if finding.id != ids.ENTITLEMENT_CONVERGING and (finding.id in _ALWAYS or finding.object in doubtful)
     )
-
-
-def _unreadable(proof: Proof) -> tuple[Finding, ...]:
-    """The pool's resource has to be known: who holds it cannot be told otherwise."""
-    if proof.resource:
-        return ()
-    return tuple(finding for finding in proof.stops if finding.object == f"profile/{proof.profile_id}")
 
 
 def _stays(terms: OrganizationTerms | None, record: Record) -> int | None:
@@ -129,19 +124,6 @@ def _stays(terms: OrganizationTerms | None, record: Record) -> int | None:
         return None
     others = [item for item in terms.records if item.id != record.id and item.state != "pending"]
     return total((terms.entitlement.ordinary, sum(item.spec.devices for item in others)))
-
-
-def _uses(terms: OrganizationTerms, own_project: str, profile_id: str, world: World) -> dict[str, int | None]:
-    """Every count of use of the organization, by where it was read; its record's project has to say it."""
-    found = {"Pods": terms.recounted}
-    if terms.quota.measured:
-        found["quota"] = terms.quota.used
-    found["Organization"] = terms.status.used
-    for project in world.tenancy.projects.get(terms.organization, ()):
-        reading = read_status(project.status, profile_id)
-        if reading.present or project.metadata.name == own_project:
-            found[f"Project {project.metadata.name}"] = reading.used
-    return found
 
 
 def judge_release(proof: Proof, record: Record, world: World) -> ReleaseJudgement:
@@ -155,16 +137,13 @@ def judge_release(proof: Proof, record: Record, world: World) -> ReleaseJudgemen
     organization = record.spec.organization
     terms = next((item for item in proof.organizations if item.organization == organization), None)
     holders = tuple(holder for holder in proof.holders if holder.organization == organization)
-    uses: dict[str, int | None] = {"holders": total(holder.devices for holder in holders)}
-    if terms is not None and terms.present:
-        uses |= _uses(terms, record.spec.project, proof.profile_id, world)
-    blockers = (*release_blockers(proof, record), *_unreadable(proof))
+    blockers = release_blockers(proof, organization)
     own = f"organization/{organization}"
     return ReleaseJudgement(
         record=record,
         stays=_stays(terms, record),
         holders=holders,
-        uses=uses,
+        uses=use_by_source(terms, holders, proof.profile_id, world, record.spec.project),
         blockers=blockers,
         reported=tuple(finding for finding in proof.findings if finding not in blockers),
         converging=any(item.id == ids.ENTITLEMENT_CONVERGING and item.object == own for item in proof.stops),
