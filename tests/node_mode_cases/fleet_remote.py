@@ -25,10 +25,16 @@ _IDENTITY = {
 class FleetRemote:
     """One bare repository, and the commits that the case itself makes in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, new: bool = True) -> None:
         self.path = folder
         self.own: list[str] = []
-        self._git("init", "--quiet", "--bare", f"--initial-branch={BRANCH}", str(folder), bare=False)
+        if new:
+            self._git("init", "--quiet", "--bare", f"--initial-branch={BRANCH}", str(folder), bare=False)
+
+    @classmethod
+    def existing(cls, folder: Path) -> FleetRemote:
+        """A repository that is there already."""
+        return cls(folder, new=False)
 
     def commit(self, files: Mapping[str, bytes | None], message: str, branch: str = BRANCH) -> str:
         """Commit upon the branch's tip, outside of any run of a module. None takes a file away."""

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: The gpuops.reservations contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/transition.yml as an operator runs it: gates, node, capacity, smoke cycle, audit."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.gpuops.reservations.tests.integration.node_mode.lab_stage import (
+    CONFIG,
+    NODE,
+    RULES,
+    LabStage,
+    eventually,
+)
+from lab.platform.api import Api as PlatformApi
+from lab.platform.faults import clear_faults, set_fault
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+
+TO_VM: dict[str, Any] = {
+    "node": NODE,
+    "from_mode": "pod-hami",
+    "to_mode": "vm-passthrough",
+    "poll_interval": 1,
+}
+TO_POD: dict[str, Any] = {**TO_VM, "from_mode": "vm-passthrough", "to_mode": "pod-hami"}
+
+
+def test_there_and_back_with_the_gates_closed_and_reopened(stage: LabStage) -> None:
+    rules, config = stage.file(RULES), stage.file(CONFIG)
+    preview = stage.playbook("transition", "--check", **TO_VM, close_gates=True)
+    assert preview.code == 0, preview.output
+    assert "close both creation gates" in preview.output
+    assert (stage.file(RULES), stage.file(CONFIG)) == (rules, config)
+    assert stage.locked_by() == {}
+    there = stage.playbook("transition", **TO_VM, close_gates=True)
+    assert there.code == 0, there.output
+    stage.at_rest("vm-passthrough")
+    assert "2 healthy schedulable devices" in there.output
+    assert stage.gates() == {"false"}, "reopen was not asked for"
+    assert "playbooks/creation_gate.yml" in there.output
+    back = stage.playbook("transition", **TO_POD)
+    assert back.code == 0, back.output
+    stage.at_rest("pod-hami")
+    assert stage.file(RULES) == rules
+    closed = config.replace(b"_CREATION_ENABLED=true", b"_CREATION_ENABLED=false")
+    assert stage.file(CONFIG) == closed
+
+
+def test_reopened_gates_are_as_they_were(stage: LabStage) -> None:
+    rules, config = stage.file(RULES), stage.file(CONFIG)
+    there = stage.playbook("transition", **TO_VM, close_gates=True, reopen=True)
+    assert there.code == 0, there.output
+    back = stage.playbook("transition", **TO_POD, close_gates=True, reopen=True)
+    assert back.code == 0, back.output
+    assert (stage.file(RULES), stage.file(CONFIG)) == (rules, config)
+    eventually("both gates to be open again", lambda: stage.gates() == {"true"})
+
+
+def test_a_no_puts_the_gates_back(stage: LabStage) -> None:
+    config = stage.file(CONFIG)
+    pod = holder(stage)
+    try:
+        refused = stage.playbook("transition", **TO_VM, close_gates=True)
+    finally:
+        stage.admin.delete(pod)
+    assert refused.code != 0
+    assert "borealis-ml/Pod/trains" in refused.output
+    assert not stage.cordoned()
+    assert stage.locked_by() == {}
+    assert stage.file(CONFIG) == config
+    assert stage.gates() == {"true"}
+
+
+def holder(stage: LabStage) -> str:
+    """A Pod that holds a shared device of the node; answers its path."""
+    node = stage.node()
+    resource = next(name for name in node["status"]["allocatable"] if name.startswith("nvidia.com/"))
+    namespace = "/api/v1/namespaces/borealis-ml/pods"
+    for quota in stage.admin.get("/api/v1/namespaces/borealis-ml/resourcequotas")["items"]:
+        hard = quota["spec"]["hard"].get(f"requests.{resource}")
+        if hard == "0":
+            namespace = "/api/v1/namespaces/default/pods"
+    content = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "trains"},
+        "spec": {
+            "nodeName": NODE,
+            "containers": [
+                {"name": "main", "image": "main", "resources": {"limits": {resource: "1"}}},
+            ],
+        },
+    }
+    stage.admin.create(namespace, content)
+    return f"{namespace}/trains"
+
+
+def test_open_gates_are_refused_without_close_gates(stage: LabStage) -> None:
+    refused = stage.playbook("transition", **TO_VM)
+    assert refused.code != 0
+    assert "GPU_VM_CREATION_ENABLED" in refused.output
+    assert "close_gates=true" in refused.output
+    assert not stage.cordoned()
+
+
+def test_stopped_cordoned_paged_and_resumed(stage: LabStage) -> None:
+    page = stage.folder / "page.yml"
+    told = stage.folder / "told.json"
+    page.write_text(
+        yaml.safe_dump(
+            [
+                {
+                    "name": "Note the page",
+                    "ansible.builtin.copy": {
+                        "content": "{{ gpuops_event | to_json }}",
+                        "dest": str(told),
+                        "mode": "0600",
+                    },
+                }
+            ]
+        )
+    )
+    platform = PlatformApi(stage.lab.kubeconfig("admin"))
+    set_fault(platform, freeze_labels="*")
+    head = stage.remote.tip()
+    try:
+        # Gates and node share one limit; the gates need some seconds of it.
+        stopped = stage.playbook(
+            "transition", **TO_VM, close_gates=True, wait_timeout=25, page_tasks=[str(page)]
+        )
+    finally:
+        clear_faults(platform)
+    assert stopped.code != 0
+    assert "resume_cordoned" in stopped.output
+    assert stage.cordoned()
+    assert json.loads(stage.mark() or "{}")["by"] == "transition"
+    assert stage.locked_by() == {"v100-vm": f"transition:{NODE}"}
+    assert "false" in stage.gates()
+    event = json.loads(told.read_text())
+    assert event["kind"] == "transition-stopped"
+    assert event["profile"] == "v100-vm"
+    assert "resume_cordoned=true" in event["next_action"]
+    without_consent = stage.playbook("transition", **TO_VM)
+    assert without_consent.code != 0
+    assert stage.cordoned()
+    resumed = stage.playbook("transition", **TO_VM, resume_cordoned=True, close_gates=True, reopen=True)
+    assert resumed.code == 0, resumed.output
+    stage.at_rest("vm-passthrough")
+    moves = [commit for commit in stage.remote.commits(head) if moved(stage, commit)]
+    assert len(moves) == 1
+
+
+def moved(stage: LabStage, commit: str) -> bool:
+    """Whether a commit changed the rule file."""
+    return stage.remote.file(RULES, commit) != stage.remote.file(RULES, f"{commit}^")
+
+
+def test_no_quota_for_the_smoke_cycle_is_found_before_anything_begins(stage: LabStage) -> None:
+    head = stage.remote.tip()
+    config = stage.file(CONFIG)
+    refused = stage.playbook(
+        "transition", **TO_VM, close_gates=True, smoke_organization="borealis", smoke_project="ml"
+    )
+    assert refused.code != 0
+    assert "quota" in refused.output
+    assert "borealis/ml" in refused.output
+    assert not stage.cordoned()
+    assert stage.file(CONFIG) == config
+    assert not [commit for commit in stage.remote.commits(head) if moved(stage, commit)]
+
+
+def test_a_transition_against_an_assign_of_the_pool(stage: LabStage) -> None:
+    there = stage.playbook("transition", **TO_VM, close_gates=True, reopen=True)
+    assert there.code == 0, there.output
+    with ThreadPoolExecutor(2) as pool:
+        assigning = pool.submit(stage.playbook, "assign", ticket="LAB-3")
+        moving = pool.submit(stage.playbook, "transition", **TO_POD, close_gates=True)
+        assigned, moved_back = assigning.result(), moving.result()
+    assert (assigned.code == 0) != (moved_back.code == 0), assigned.output + moved_back.output
+    if assigned.code == 0:
+        assert stage.mode() == "vm-passthrough"
+        assert not stage.cordoned()
+    else:
+        stage.at_rest("pod-hami")
