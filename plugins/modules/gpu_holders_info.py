@@ -69,8 +69,15 @@ holders:
   type: list
   elements: dict
   sample:
-    - {organization: aurora, namespace: aurora-vision, kind: VirtualMachineInstance, name: vision-1,
-      devices: 1}
+    - organization: aurora
+      project: vision
+      namespace: aurora-vision
+      owner: VirtualMachine/inference-1
+      pods: [virt-launcher-inference-1-u166n]
+      node: gpu-03
+      devices: 1
+      terminating: false
+      operator: false
 claimants:
   description: Pending Pods and VMs that would take a device.
   returned: always

@@ -136,6 +136,16 @@ nodes:
   elements: dict
   sample:
     - {node: gpu-01, declared: 8, counts: 8, reason: allocatable}
+in_service:
+  description: Whether anything is sold from the pool, or about to be. Otherwise no spare is asked for.
+  returned: when the pool could be judged
+  type: bool
+  sample: true
+limits:
+  description: The policy's limits of staleness that were used.
+  returned: when the pool could be judged
+  type: dict
+  sample: {nodeLeaseSeconds: 60, quotaStatusSeconds: 600, lockHours: 24, smokeDays: 90}
 remedies:
   description: The smallest ways to make the equation hold.
   returned: when the pool could be judged
