@@ -67,14 +67,14 @@ class OrganizationTerms:
     def covered(self) -> int | None:
         """The least of what reservation add-ons grant and what records hold.
 
-        What the ticket that holds the lock is giving back counts as granted until its record is released:
-        its add-on goes first and quota follows, and the devices must not be counted twice in between.
+        The record of the ticket that holds the lock counts as granted: while it is given back or canceled its
+        add-on goes first and quota follows, and the devices must not be counted twice in between.
         """
         granted, reserved = self.entitlement.granted_total, self.reserved
         if reserved is None or (granted is None and reserved):
             return None
-        given_back = self.moving.spec.devices if self.moving and self.moving.state == "releasing" else 0
-        return min((granted or 0) + given_back, reserved)
+        moving = self.moving.spec.devices if self.moving else 0
+        return min((granted or 0) + moving, reserved)
 
     @property
     def non_reserved(self) -> Amount | None:

@@ -104,6 +104,8 @@ MOMENTS = [
     pytest.param(assigning(annotation=True, hrq=10), True, id="quota followed, Organization lags"),
     pytest.param(assigning(annotation=True, hrq=10, organization=7), True, id="Organization between"),
     pytest.param(assigning(annotation=True, hrq=10, organization=10), False, id="all followed"),
+    pytest.param(assigning(annotation=False, hrq=10, organization=10), True, id="canceling, quota lags"),
+    pytest.param(assigning(annotation=False, hrq=2, organization=10), True, id="canceling, status lags"),
     pytest.param(
         assigning(annotation=True, hrq=10, organization=10, state="active"),
         False,

@@ -461,6 +461,14 @@ ASSIGN: dict[str, Callable[[], Fleet]] = {
     "active": lambda: assigning(granted, quota_followed, status_followed, capped, state="active"),
 }
 
+CANCEL: dict[str, Callable[[], Fleet]] = {
+    "reduced": lambda: assigning(quota_followed, status_followed, capped),
+    "reduced, quota followed": lambda: assigning(status_followed, capped),
+    "reduced, status followed": lambda: assigning(capped),
+    "cap dropped": assigning,
+    "canceled, lock held": lambda: assigning(state="canceled"),
+}
+
 RELEASE: dict[str, Callable[[], Fleet]] = {
     "releasing": lambda: assigning(granted, quota_followed, status_followed, capped, state="releasing"),
     "reduced": lambda: assigning(quota_followed, status_followed, capped, state="releasing"),
@@ -488,6 +496,14 @@ def test_an_audit_in_the_middle_of_a_release_finds_nothing_wrong(phase: str) -> 
     assert report.passed
     assert {row[1] for row in found(report)} <= {"entitlement-converging"}
     assert report.proofs["h100-vm"].equation.headroom == (17 if phase.startswith("released") else 9)
+
+
+@pytest.mark.parametrize("phase", CANCEL)
+def test_an_audit_in_the_middle_of_a_cancellation_finds_nothing_wrong(phase: str) -> None:
+    report = run(CANCEL[phase]())
+    assert report.passed
+    assert {row[1] for row in found(report)} <= {"entitlement-converging"}
+    assert report.proofs["h100-vm"].equation.headroom == (17 if phase.startswith("canceled") else 9)
 
 
 @pytest.mark.parametrize("phase", ["granted", "quota followed", "smoke VM half counted"])
