@@ -91,7 +91,7 @@ lab-reset: setup ## put the lab back to its fixture
 .PHONY: node-mode-cases
 node-mode-cases: setup ## run a file of node-mode cases against the lab: CASES=path
 	@[ -n "$(CASES)" ] || { echo "node-mode-cases: say which file: make node-mode-cases CASES=path" >&2; exit 2; }
-	@$(PYTEST) tests/node_mode_cases --cases "$(CASES)" -v
+	@$(PYTEST) tests/node_mode_cases/test_cases.py --cases "$(CASES)" -v
 
 .PHONY: soak
 soak: setup ## the long runs: random kills, races, floods, hours of reconcile
