@@ -36,8 +36,17 @@ options:
   action:
     description: The runbook to plan.
     type: str
-    choices: [assign, release, cancel]
+    choices: [assign, release, cancel, entitlement]
     required: true
+  organization:
+    description: Whose ordinary add-on is to be changed, for O(action=entitlement).
+    type: str
+  addon_id:
+    description: The ordinary add-on, for O(action=entitlement).
+    type: str
+  quantity:
+    description: How many of it the organization is to have afterwards, for O(action=entitlement).
+    type: int
   ticket:
     description:
       - Ticket of the change. It is lower-cased first; the reservation's id is C(gpu-res-) and the
@@ -157,6 +166,40 @@ smoke:
   returned: when O(action=assign)
   type: dict
   sample: {namespace: borealis-ml, resource: nvidia.com/GH100_H100_SXM5_80GB}
+profile_id:
+  description: The pool of the record; empty where neither a record nor a lock names one.
+  returned: when O(action=release) or O(action=cancel)
+  type: str
+  sample: h100-vm
+profiles:
+  description: The pools that the add-on grants devices of.
+  returned: when O(action=entitlement)
+  type: list
+  elements: str
+  sample: [h100-vm]
+judgements:
+  description: The answer of each of these pools.
+  returned: when O(action=entitlement)
+  type: list
+  elements: dict
+  sample:
+    - {profile: h100-vm, before: 4, after: 6, delta: 2, allowed: true}
+record:
+  description: The record; empty where the ledger has none.
+  returned: when O(action=release) or O(action=cancel)
+  type: dict
+  sample: {kind: GPUReservationRecord, metadata: {id: gpu-res-lab-1}, spec: {state: active}}
+lock_holder:
+  description: Who holds the pool's lock; empty for nobody.
+  returned: when the action is about one record
+  type: str
+  sample: ""
+operator_steps:
+  description: What an operator has to click, where the policy has a person do it.
+  returned: when O(action) is not V(assign)
+  type: list
+  elements: str
+  sample: []
 failure_event:
   description: What hooks are told when a later phase fails.
   returned: always
@@ -201,7 +244,14 @@ SPEC = OBSERVER.merge(
     ORDER,
     ArgumentSpec(
         options={
-            "action": {"type": "str", "choices": ["assign", "release", "cancel"], "required": True},
+            "action": {
+                "type": "str",
+                "choices": ["assign", "release", "cancel", "entitlement"],
+                "required": True,
+            },
+            "organization": {"type": "str"},
+            "addon_id": {"type": "str"},
+            "quantity": {"type": "int"},
             "ticket": {"type": "str", "required": True},
             "reopen": {"type": "bool", "default": False},
             "smoke_project": {"type": "str"},

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .amount import Amount
 from .catalogue import Catalogue
 from .claims import OrganizationTerms
 from .errors import ObservationError, PolicyBlocked
@@ -109,14 +110,22 @@ def missing_convergence(target: AddonTarget, terms: OrganizationTerms) -> dict[s
     if ordinary is None or granted is None:
         missing["catalogue"] = "what plan and add-ons grant cannot be told"
         return missing
-    expected = ordinary + granted
-    if terms.quota.hard != expected:
-        missing["hrq"] = f"quota says {terms.quota.hard}, expected {expected}"
-    elif terms.quota.in_force not in (None, expected):
-        missing["hrq"] = f"quota in force is {terms.quota.in_force}, expected {expected}"
-    if terms.status.hard != expected:
-        missing["organization"] = f"Organization status says {terms.status.hard}, expected {expected}"
+    expected, hard = ordinary + granted, terms.quota.hard
+    if not _granted(hard, expected, terms):
+        missing["hrq"] = f"quota says {hard}, expected {expected}"
+        hard = expected
+    elif terms.quota.in_force not in (None, hard):
+        missing["hrq"] = f"quota in force is {terms.quota.in_force}, expected {hard}"
+    if terms.status.hard != hard:
+        missing["organization"] = f"Organization status says {terms.status.hard}, expected {hard}"
     return missing
+
+
+def _granted(hard: Amount | None, expected: int, terms: OrganizationTerms) -> bool:
+    """Whether hard quota is what plan and add-ons grant; a suspended subscription may get less of it."""
+    if hard in (expected, expected - terms.entitlement.withdrawn):
+        return True
+    return terms.entitlement.suspended and isinstance(hard, int) and hard < expected
 
 
 def why_not_below_use(target: AddonTarget, terms: OrganizationTerms) -> str:

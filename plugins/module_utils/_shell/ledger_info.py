@@ -20,7 +20,7 @@ from .sources import Reach
 def list_records(invocation: Invocation) -> Outcome:
     """The module's work."""
     params = invocation.params
-    tree, cluster = _tree(invocation)
+    tree, cluster = ledger_tree(invocation)
     ledger = load_ledger(tree, cluster)
     ticket = normalise_ticket(params["ticket"]) if params["ticket"] else ""
 
@@ -46,7 +46,8 @@ def list_records(invocation: Invocation) -> Outcome:
     )
 
 
-def _tree(invocation: Invocation) -> tuple[FleetTree, str]:
+def ledger_tree(invocation: Invocation) -> tuple[FleetTree, str]:
+    """The fleet's reservations as they stand, or as a saved snapshot has them, and the cluster's name."""
     if invocation.params["snapshot"]:
         snapshot = observe(invocation).snapshot
         return snapshot.fleet, snapshot.cluster

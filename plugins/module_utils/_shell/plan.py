@@ -11,6 +11,7 @@ from .._adapters.identity import new_run_id
 from .._core.errors import InputError
 from .assign_facts import plan_assignment
 from .cancel_facts import plan_a_cancellation
+from .entitlement_facts import plan_a_change
 from .observation import save_snapshot
 from .outcome import Outcome
 from .planned import Planned
@@ -22,6 +23,7 @@ ACTIONS: dict[str, Callable[[Invocation, Reach], Planned]] = {
     "assign": plan_assignment,
     "release": plan_a_release,
     "cancel": plan_a_cancellation,
+    "entitlement": plan_a_change,
 }
 
 
