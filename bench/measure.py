@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import os
-import resource
+import signal
 import subprocess
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +49,12 @@ def run(contender: Contender, log: Path) -> Run:
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=contender.environment["HOME"],
+            start_new_session=True,
         )
-        _, status, usage = _waited(process.pid, begun)
+        ending = threading.Timer(_TIMEOUT_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+        ending.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        ending.cancel()
         seconds = time.monotonic() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
     return Run(
@@ -58,9 +63,3 @@ def run(contender: Contender, log: Path) -> Run:
         round(usage.ru_maxrss / 1024, 1),
         process.returncode,
     )
-
-
-def _waited(pid: int, begun: float) -> tuple[int, int, resource.struct_rusage]:
-    if time.monotonic() - begun > _TIMEOUT_SECONDS:
-        raise TimeoutError
-    return os.wait4(pid, 0)

@@ -28,8 +28,8 @@ class Measured:
 
     @property
     def best(self) -> Run:
-        """The fastest run: what else the machine did only adds to a time."""
-        return min(self.runs, key=lambda run: run.seconds)
+        """The fastest run that ended well: what else the machine did only adds to a time."""
+        return min(self.runs, key=lambda run: (run.code != 0, run.seconds))
 
 
 def as_json(shape: Shape, found: list[Measured]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def as_json(shape: Shape, found: list[Measured]) -> dict[str, Any]:
 
 def ratios(found: list[Measured]) -> dict[str, float]:
     """The two comparisons that count; nothing where one side was not measured."""
-    best = {one.contender.name: one.best.seconds for one in found}
+    best = {one.contender.name: one.best.seconds for one in found if one.best.code == 0}
     wanted = {"module/raw": ("module", "raw"), "naive/gpu_invariant": ("naive", "gpu_invariant")}
     wanted["naive/module"] = ("naive", "module")
     return {
@@ -72,14 +72,15 @@ def table(shape: Shape, found: list[Measured]) -> str:
         best = one.best
         lines.append(
             f"{one.contender.name:16}{best.seconds:9.2f}{best.cpu_seconds:9.2f}{best.peak_mib:10.0f}  "
-            f"{one.contender.what}"
+            f"{one.contender.what}{'' if best.code == 0 else ' (FAILED)'}"
         )
     found_ratios = ratios(found)
     if "module/raw" in found_ratios:
         lines.append(f"module / raw: {found_ratios['module/raw']:.2f} (aim: at most {AIM_OF_RAW})")
+    if "naive/gpu_invariant" in found_ratios:
+        lines.append(f"naive / playbook with gpu_invariant: {found_ratios['naive/gpu_invariant']:.0f}")
     if "naive/module" in found_ratios:
         lines.append(f"naive / module: {found_ratios['naive/module']:.0f} (aim: at least {AIM_OF_NAIVE:.0f})")
-        lines.append(f"naive / playbook with gpu_invariant: {found_ratios['naive/gpu_invariant']:.0f}")
     return "\n".join(lines) + "\n"
 
 

@@ -22,6 +22,12 @@ _ATTEMPTS: Final = 6
 _FIRST_DELAY_SECONDS: Final = 0.2
 _LONGEST_DELAY_SECONDS: Final = 10.0
 _CHUNK: Final = 1 << 18
+# Lists shrink to a tenth: less to send, and less to take apart here.
+_HEADERS: Final = {
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip",
+    "User-Agent": "gpuops.reservations",
+}
 
 
 class Clock(Protocol):
@@ -154,11 +160,7 @@ class ApiTransport:
     ) -> Reply:
         site = f"kube {method} {path}"
         callsites.reached(site)
-        headers = {
-            "Accept": "application/json",
-            "User-Agent": "gpuops.reservations",
-            **self._server.headers(),
-        }
+        headers = {**_HEADERS, **self._server.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
         url = self._server.url + path + (f"?{urlencode(query)}" if query else "")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import ssl
 import subprocess
@@ -223,3 +224,20 @@ def test_a_run_can_be_ended_before_and_after_each_request(
     with callsites.watched_by(Stopping(site)), pytest.raises(KeyboardInterrupt):
         transport.write("PATCH", "/x", body=b"{}")
     assert len(server.asked) == sent
+
+
+def test_bodies_are_asked_for_compressed(server: ScriptedServer, transport: ApiTransport) -> None:
+    packed = gzip.compress(b"0123456789" * 100_000)
+    server.on("GET", "/x", Answer(body=packed, headers={"Content-Encoding": "gzip"}))
+    assert transport.read("/x").body == b"0123456789" * 100_000
+    assert server.asked[0].headers["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize("body", [b"no gzip at all", gzip.compress(b"0123456789")[:-12] + b"x" * 12])
+def test_a_compressed_body_that_is_damaged_is_no_answer(
+    server: ScriptedServer, transport: ApiTransport, body: bytes
+) -> None:
+    server.on("GET", "/x", Answer(body=body, headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(ObservationError) as raised:
+        transport.read("/x")
+    assert raised.value.code == "api-unreachable"
