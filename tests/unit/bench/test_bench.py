@@ -20,12 +20,12 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._core.fleet_fi
     FleetTree,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.ledger import load_ledger
+from ansible_collections.gpuops.reservations.tests.unit.plugins.module_utils._adapters import (
+    scripted_server,
+)
 from ansible_collections.gpuops.reservations.tests.unit.plugins.module_utils._adapters.cluster_script import (
     UID,
     script_cluster,
-)
-from ansible_collections.gpuops.reservations.tests.unit.plugins.module_utils._adapters.scripted_server import (
-    serving,
 )
 from bench import fleet, machinery, report, tenants
 from bench.contenders import LISTS, Contender
@@ -36,7 +36,7 @@ SMALL = Shape("small", nodes=10, organizations=20, pods=100, records=30)
 
 
 def test_the_lists_that_are_compared_are_those_that_an_observation_reads() -> None:
-    with serving() as server:
+    with scripted_server.serving() as server:
         script_cluster(server)
         observe_cluster(KubeClient.connect(ConnectionOptions(host=server.url)), UID, "lab")
         lists = {asked.path for asked in server.asked if "limit" in asked.query}
