@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from . import finding_ids as ids
-from .amount import QuantityError, device_count
 from .claims import OrganizationTerms
 from .cluster_objects import Project
 from .disagreement import HRQ, PODS, RECORDS, said
 from .entitlement import total
+from .errors import ObservationError
 from .finding import Finding
-from .project_cap import QUOTA_NAME, cap_of
+from .project_cap import cap_of, capped_devices
 from .record import Record
 from .tenant_status import StatusReading, read_status
 from .world import World
@@ -93,13 +93,11 @@ def project_terms(
         used: devices that its Pods use.
     """
     namespace = project.status.namespace
-    quota = cap_of(world.quotas.get(namespace, ()), namespace)
     cap, problem = None, ""
-    if quota is not None and key in quota.spec.hard:
-        try:
-            cap = device_count(quota.spec.hard[key])
-        except QuantityError as error:
-            problem = f"resourcequota/{namespace}/{QUOTA_NAME}: spec.hard[{key}]: {error}"
+    try:
+        cap = capped_devices(cap_of(world.quotas.get(namespace, ()), namespace), namespace, key)
+    except ObservationError as error:
+        problem = error.message
     named = tuple(record for record in terms.records or () if record.spec.project == project.metadata.name)
     status = read_status(project.status, profile_id)
     return ProjectTerms(terms, project.metadata.name, cap, problem, status, used, named)

@@ -53,12 +53,11 @@ def usage_findings(terms: OrganizationTerms, profile_id: str) -> tuple[Finding, 
     ]
     if not faults and not over:
         return ()
+    odd = _odd(values)
     if over:
         faults.append(f"more is used than hard quota {hard} allows ({', '.join(over)})")
         values["hard quota"] = str(hard)
-    finding = disagreement(
-        terms.organization, profile_id, "use", faults=faults, values=values, odd=_odd(_values(terms))
-    )
+    finding = disagreement(terms.organization, profile_id, "use", faults=faults, values=values, odd=odd)
     if terms.moving is not None and not over:
         # A run is at work there, and its smoke VM comes and goes: counts follow within moments.
         settling = {"id": ids.ENTITLEMENT_CONVERGING, "severity": "warning"}
