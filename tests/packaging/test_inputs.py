@@ -45,7 +45,7 @@ def mistakes() -> Iterator[Any]:
                 yield pytest.param(playbook.stem, wrong, [name, kind], id=f"{playbook.stem}-{name}")
 
 
-@pytest.mark.parametrize(("playbook", "variables", "words"), mistakes())
+@pytest.mark.parametrize(("playbook", "variables", "words"), list(mistakes()))
 def test_a_mistake_is_told_before_anything_is_contacted(
     run: Run, installed: Path, playbook: str, variables: dict[str, str], words: list[str]
 ) -> None:
