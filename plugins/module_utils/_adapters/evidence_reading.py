@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The gpuops.reservations contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads one file of a sealed bundle, after the record's whole chain has been verified."""
+"""Reads sealed bundles: whether there is one, and a file of it after the whole chain has been verified."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from pathlib import Path
 from .._core.errors import ObservationError
 from .evidence_directory import checked_directory, checked_name, read_regular
 from .evidence_verification import verify
+
+
+def is_sealed(evidence_dir: str | Path, record_id: str, run_id: str) -> bool:
+    """Whether this run has sealed a bundle of this record; its content is not looked at.
+
+    Raises:
+        InputError: evidence-dir-missing, evidence-dir-open, evidence-name-invalid.
+    """
+    root = checked_directory(evidence_dir)
+    return (root / checked_name("record", record_id) / checked_name("run", run_id)).is_dir()
 
 
 def read_sealed(evidence_dir: str | Path, record_id: str, revision: str, name: str) -> bytes:

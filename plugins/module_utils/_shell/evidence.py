@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._adapters.evidence import seal
-from .._adapters.evidence_reading import read_sealed
+from .._adapters.evidence_reading import is_sealed, read_sealed
 from .._adapters.evidence_verification import verify
 from .._core.checks import Check
 from .._core.errors import ObservationError, PolicyBlocked
@@ -38,18 +38,19 @@ def keep_evidence(invocation: Invocation) -> Outcome:
 def _seal(invocation: Invocation) -> Outcome:
     params = invocation.params
     identifier = record_id(normalise_ticket(params["ticket"]))
-    if invocation.check_mode:
-        plan = (f"seal evidence of {identifier}",)
-        result = {"evidence_revision": "", "verified": True, "altered": []}
-        return Outcome(changed=True, msg=f"would seal evidence of {identifier}", plan=plan, result=result)
-    seen = observe(invocation)
     # A run that seals what it saw of its failure may have sealed its success before.
     run = params["run_id"] + ("-failed" if params["failure"] else "")
+    new = not is_sealed(params["evidence_dir"], identifier, run)
+    seen = observe(invocation)
+    plan = (f"seal evidence of {identifier}",) if new else ()
+    if invocation.check_mode:
+        result = {"evidence_revision": "", "verified": True, "altered": []}
+        return Outcome(changed=new, msg=f"would seal evidence of {identifier}", plan=plan, result=result)
     revision = seal(params["evidence_dir"], identifier, run, _files(params, identifier, seen))
     return Outcome(
-        changed=True,
+        changed=new,
         msg=f"evidence of {identifier} is sealed: {revision}",
-        plan=(f"seal evidence of {identifier}",),
+        plan=plan,
         result={"evidence_revision": revision, "verified": True, "altered": []},
     )
 

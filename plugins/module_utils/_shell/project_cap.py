@@ -76,6 +76,7 @@ def _write(invocation: Invocation, reach: Reach) -> Capping:
     if not change.changed:
         return capping
     require_not_below_use(change, used_in_project(seen, change), record.spec.project)
+    backend = _backend(invocation) if capping.transport == "backend" else None
     if invocation.check_mode:
         return capping
     document = set_step(
@@ -91,15 +92,19 @@ def _write(invocation: Invocation, reach: Reach) -> Capping:
         before = cap_before(record, records, notes, change.before)
         document = remember_cap(document, record.ticket, before)
     commit_guarded(reach, seen, {}, document, f"{record.id}: project cap")
-    if capping.transport == "backend":
-        _through_backend(invocation, change)
+    if backend is not None:
+        _through_backend(backend, change)
     return capping
 
 
-def _through_backend(invocation: Invocation, change: CapChange) -> None:
+def _backend(invocation: Invocation) -> BackendClient:
+    """The backend that the options name, asked for before anything is noted."""
     params = invocation.params
     token_file = required(params, "backend_token_file", "GPUOPS_BACKEND_TOKEN_FILE")
-    backend = BackendClient(required(params, "backend_url", "GPUOPS_BACKEND_URL"), token_file)
+    return BackendClient(required(params, "backend_url", "GPUOPS_BACKEND_URL"), token_file)
+
+
+def _through_backend(backend: BackendClient, change: CapChange) -> None:
     if change.hard:
         backend.put_quota(change.namespace, {"hard": dict(change.hard)})
     else:

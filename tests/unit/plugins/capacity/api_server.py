@@ -52,6 +52,7 @@ class StandInServer:
         self.writes: list[tuple[str, str, Any]] = []
         self.reads: list[str] = []
         self.lag = lag
+        self.frozen_gates = False
         self.failing: dict[str, int] = {}
         self._settings = settings
         self._left = 0
@@ -106,7 +107,7 @@ class StandInServer:
             return self._reply(self.failing[path], _status(self.failing[path], "Forbidden", path))
         if path == ORGANIZATIONS:
             self._follow_later()
-        if path in (CONFIG, HELM, BACKEND):
+        if path in (CONFIG, HELM, BACKEND) and not self.frozen_gates:
             self._follow_fleet()
         if path == "/version":
             return self._reply(200, {"gitVersion": "v1.36.3"})
