@@ -35,7 +35,7 @@ from .._core.node_mode_facts import (
 from .._core.node_mode_gates import CONFIG_MAP
 from .._core.node_mode_smoke import SmokeFacts
 from .._core.unread import Unread
-from .sources import Reach, connection_options
+from .sources import Reach
 
 _ATTEMPTS: Final = 5
 _CONFIG: Final = CONFIGMAPS.path("flux-system", "cluster-config")
@@ -57,9 +57,7 @@ def connected(reach: Reach) -> NodeModeWorld:
     Raises:
         InputError: no cluster or fleet is named, or what names it cannot be used.
     """
-    clock = api_transport.SystemClock()
-    kube = KubeClient.connect(connection_options(reach.params), clock=clock)
-    return NodeModeWorld(kube, reach.fleet, clock)
+    return NodeModeWorld(reach.client, reach.fleet, api_transport.SystemClock())
 
 
 def observe(world: NodeModeWorld, request: ModeRequest) -> ModeFacts:
