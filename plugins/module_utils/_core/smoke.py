@@ -117,6 +117,19 @@ def _migration_check(world: SmokeWorld, vmi: VirtualMachineInstance) -> Check:
     return _check(world, "not-migratable", "unknown", f"{said}, expected False ({NOT_MIGRATABLE})")
 
 
+def _guest_check(world: SmokeWorld, vmi: VirtualMachineInstance) -> Check:
+    ready = _condition(vmi, "Ready")
+    said = f"condition Ready is {ready.status if ready else 'not reported'}"
+    sees = ready is not None and ready.status == "True"
+    return _check(
+        world,
+        "guest",
+        "pass" if sees else "unknown",
+        f"the guest sees its device ({said})" if sees else f"the guest has not reported its device ({said})",
+        "" if sees else "look at the guest's console for the count of PCI devices",
+    )
+
+
 def judge_running(world: SmokeWorld, previous_uid: str = "") -> tuple[Check, ...]:
     """The VM runs, owns exactly one device, and its guest has seen it.
 
@@ -152,21 +165,7 @@ def judge_running(world: SmokeWorld, previous_uid: str = "") -> tuple[Check, ...
         *_launcher_checks(world, vmi),
         _migration_check(world, vmi),
     ]
-    ready = _condition(vmi, "Ready")
-    said = f"condition Ready is {ready.status if ready else 'not reported'}"
-    sees = ready is not None and ready.status == "True"
-    checks.append(
-        _check(
-            world,
-            "guest",
-            "pass" if sees else "unknown",
-            f"the guest sees its device ({said})"
-            if sees
-            else f"the guest has not reported its device ({said})",
-            "" if sees else "look at the guest's console for the count of PCI devices",
-        )
-    )
-    return tuple(checks)
+    return (*checks, _guest_check(world, vmi))
 
 
 def judge_free(world: SmokeWorld) -> tuple[Check, ...]:

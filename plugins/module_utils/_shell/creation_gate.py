@@ -206,6 +206,18 @@ def _told(state: GateState) -> str:
     return ", ".join(f"{place} {said}" for place, said in state.copies().items())
 
 
+def _diffs(gate: Gate, seen: Observation, change: GateChange) -> tuple[Diff, ...]:
+    diffs = []
+    if change.value:
+        path = config_path(seen.snapshot.cluster)
+        file = seen.snapshot.fleet.file(path)
+        text = file.content.decode("utf-8", "replace") if file else ""
+        diffs.append(Diff(path, text, _edited(seen, gate, change.value).decode("utf-8", "replace")))
+    if change.document != seen.lock:
+        diffs.append(Diff("lock.yaml", seen.lock.to_yaml(), change.document.to_yaml()))
+    return tuple(diffs)
+
+
 def _outcome(
     gate: Gate, seen: Observation, change: GateChange, before: GateState, after: GateState
 ) -> Outcome:
@@ -213,14 +225,6 @@ def _outcome(
     said = f"gate {gate}: {_told(after)}"
     lines = [said, *lines_of(change.document)]
     lines += [change.note] if change.note else []
-    path = config_path(seen.snapshot.cluster)
-    diffs = []
-    if change.value:
-        file = seen.snapshot.fleet.file(path)
-        text = file.content.decode("utf-8", "replace") if file else ""
-        diffs.append(Diff(path, text, _edited(seen, gate, change.value).decode("utf-8", "replace")))
-    if change.document != seen.lock:
-        diffs.append(Diff("lock.yaml", seen.lock.to_yaml(), change.document.to_yaml()))
     state_check = Check(
         id="gate-copies-agree",
         status="pass" if after.agree else "unknown",
@@ -245,5 +249,5 @@ def _outcome(
             "copies": {place: after.said.get(place) for place in after.copies()},
             "summary": lines,
         },
-        diffs=tuple(diffs),
+        diffs=_diffs(gate, seen, change),
     )
