@@ -31,7 +31,7 @@ def files(*folders: str, pattern: str = "*") -> Iterator[Path]:
     """Files below the folders, never through links, never what tools leave behind."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob(pattern)):
-            hidden = {"__pycache__", "output", "_build"} & set(path.relative_to(ROOT).parts)
+            hidden = {"__pycache__", "output", "_build", "results"} & set(path.relative_to(ROOT).parts)
             if path.is_file() and not path.is_symlink() and not hidden:
                 yield path
 
