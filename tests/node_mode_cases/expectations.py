@@ -91,10 +91,53 @@ def _pushed_commits(expected: Any, happened: WhatHappened) -> Problems:
 
 
 def _head(expected: Any, happened: WhatHappened) -> Problems:
-    if expected not in ("same", "advanced"):
+    if expected != "advanced" and expected not in _SAME:
         raise NotUnderstood(f"then.head: same or advanced, not {expected!r}")
     moved = bool(happened.commits)
     return [] if moved == (expected == "advanced") else ["advanced" if moved else "same"]
+
+
+def _writes(expected: Any, happened: WhatHappened) -> Problems:
+    """Requests that could change the cluster."""
+    wanted = 0 if expected in _NOTHING else _number(expected)
+    sent = [f"{request.method} {request.path} {request.operation}" for request in happened.writes]
+    return [] if len(sent) == wanted else [f"{sent}"]
+
+
+def _plan(expected: Any, happened: WhatHappened) -> Problems:
+    """Words of the plan, in its order."""
+    plan = happened.outcome.result.get("plan") or []
+    if expected in _NOTHING:
+        return [] if not plan else [f"{plan}"]
+    if expected in ("present", "set", "any"):
+        return [] if plan else ["there is none"]
+    words = expected if isinstance(expected, list) else [expected]
+    text, at = " ; ".join(map(str, plan)).lower(), 0
+    for word in words:
+        at = text.find(str(word).lower(), at)
+        if at < 0:
+            return [f"{word!r} does not come where it should in {plan}"]
+    return []
+
+
+def _warnings(expected: Any, happened: WhatHappened) -> Problems:
+    """Words of the warnings."""
+    said = " ; ".join(map(str, happened.outcome.result.get("warnings") or [])).lower()
+    if expected in _NOTHING:
+        return [] if not said else [said]
+    words = expected if isinstance(expected, list) else [expected]
+    return [f"{word!r} is not in: {said}" for word in words if str(word).lower() not in said]
+
+
+def _node_ends(expected: Any, happened: WhatHappened) -> Problems:
+    known = {"cordoned": True, "unschedulable": True, "schedulable": False, "uncordoned": False}
+    if expected not in known:
+        raise NotUnderstood(f"then.node_ends: cordoned or schedulable, not {expected!r}")
+    return _cordoned(known[expected], happened)
+
+
+def _own_rule(expected: Any, happened: WhatHappened) -> Problems:
+    return _rule(happened.world.node.name, expected, happened)
 
 
 def _fleet_mode(expected: Any, happened: WhatHappened) -> Problems:
@@ -413,6 +456,17 @@ _CHECKS: Mapping[str, Callable[[Any, WhatHappened], Problems]] = {
     "annotation_writes": _count("patch_node"),
     "pushed_commits": _pushed_commits,
     "head": _head,
+    "remote": _head,
+    "writes": _writes,
+    "api_writes": _writes,
+    "plan": _plan,
+    "plan_has": _plan,
+    "warnings": _warnings,
+    "node_ends": _node_ends,
+    "unschedulable": _cordoned,
+    "rule": _own_rule,
+    "lock_branch": _lock,
+    "patch_count": _writes,
     "fleet_mode": _fleet_mode,
     "msg_has": _msg_has,
     "msg_lacks": _msg_lacks,

@@ -38,6 +38,11 @@ _STYLES = {
     "bom": "bom", "byte_order_mark": "bom",
     "no_final_newline": "no_newline", "expanded": "expanded", "block_lists": "expanded",
 }  # fmt: skip
+_ORDER = ("block", "expanded", "flow", "single", "double", "commented", "no_newline", "crlf", "bom")
+_STYLE_KEYS = (
+    "style", "styles", "rule_style", "file_style", "format", "file_format", "line_ends", "line_endings",
+    "line_end", "eol", "newlines", "quoting", "quotes", "layout",
+)  # fmt: skip
 _RULES = {
     "present": "present", "ok": "present", "single": "present", "normal": "present",
     "none_for_node": "none", "absent": "none", "missing": "none", "none": "none",
@@ -72,7 +77,7 @@ class FleetState:
     labels: dict[str, Any] = field(default_factory=dict)
     rule: str = "present"
     rule_name: str | None = None
-    style: str = "block"
+    styles: tuple[str, ...] = ()
     rule_text: str | None = None
     node_modes: str | None = None
     settings: dict[str, Any] | None = field(default_factory=dict)
@@ -140,7 +145,9 @@ class FleetState:
             text = text[:-1] + " []\n"
         if self.rule == "two_documents":
             text += "---\n" + text
-        return _styled(text, self.style)
+        for style in self.styles:
+            text = _styled(text, style)
+        return text
 
     def _blocks(self, node: str, mode: str, *, mine: bool) -> list[str]:
         labels = {"active": mode, "expected": mode, "config": _CONFIG.get(mode, mode)}
@@ -266,9 +273,9 @@ def change_fleet(state: FleetState, section: Section, node: str) -> None:
         state.rules = {**state.rules, node: str(mode)}
     state.remote = _word(section, _REMOTES, state.remote, "remote")
     state.rule = _word(section, _RULES, state.rule, "rule")
-    state.style = _word(
-        section, _STYLES, state.style, "style", "rule_style", "file_style", "format", "line_ends"
-    )
+    styles = section.take(*_STYLE_KEYS)
+    if styles is not None:
+        state.styles = _styles(styles, section.where)
     labels = section.take("rule_labels")
     if labels is not None:
         unknown = set(labels) - {"active", "expected", "config"}
@@ -291,6 +298,15 @@ def change_fleet(state: FleetState, section: Section, node: str) -> None:
             raise NotUnderstood(f"{section.where}.cluster_folder: present or missing, not {folder!r}")
     section.take("note")
     section.done()
+
+
+def _styles(value: Any, where: str) -> tuple[str, ...]:
+    """One style or several, in the order in which they are put on: line ends last."""
+    words = value if isinstance(value, list) else [value]
+    unknown = [word for word in words if word not in _STYLES]
+    if unknown:
+        raise NotUnderstood(f"{where}.style: does not know {unknown[0]!r}; known are {', '.join(_STYLES)}")
+    return tuple(sorted((_STYLES[word] for word in words), key=_ORDER.index))
 
 
 def _word(section: Section, known: Mapping[str, str], default: str, *names: str) -> str:
