@@ -59,12 +59,10 @@ def test_a_new_node_is_taken_and_a_held_one_kept() -> None:
         ("hold", "n1", False),
         ("hold", "n2", True),
     ]
+    owner = "Reservation foo of tenant tenant-foo"
     assert [step_text(one) for one in found] == [
         (),
-        (
-            "take node n2 for Reservation foo of tenant tenant-foo: "
-            "label and taint reserved=tenant-foo:NoSchedule",
-        ),
+        (f"take node n2 for {owner}: label and taint reserved=tenant-foo:NoSchedule",),
     ]
 
 
