@@ -31,6 +31,7 @@ options:
     default: false
 extends_documentation_fragment:
   - gpuops.reservations.connection
+  - gpuops.reservations.fleet
   - gpuops.reservations.attributes
   - gpuops.reservations.attributes.read_only
   - gpuops.reservations.attributes.actiongroup
@@ -92,12 +93,12 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._shell.admissi
     inspect_admission,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._shell.argument_spec import (
-    CONNECTION,
+    OBSERVER,
     ArgumentSpec,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._shell.run import run_module
 
-SPEC = CONNECTION.merge(
+SPEC = OBSERVER.merge(
     ArgumentSpec(
         options={
             "platform_namespaces": {

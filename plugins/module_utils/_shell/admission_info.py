@@ -22,7 +22,7 @@ from .._core.admission_installed import (
 )
 from .._core.checks import Check, passed, stopping
 from .outcome import Outcome
-from .reservation_gate import canary_checks
+from .reservation_gate import canary_checks, confirm
 from .run import Invocation
 from .sources import Reach
 
@@ -32,7 +32,9 @@ OURS = ("gpuops-system", "reservation-operator")
 
 def inspect_admission(invocation: Invocation) -> Outcome:
     """The module's work."""
-    params, client = invocation.params, Reach(invocation.params).client
+    params, reach = invocation.params, Reach(invocation.params)
+    confirm(reach)
+    client = reach.client
     installation = observe_installation(client)
     names = observe_reservation_names(client)
     bound = policy_checks(installation)

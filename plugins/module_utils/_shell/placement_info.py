@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._adapters.kube import KubeClient
-from .._adapters.observe import confirm_cluster
 from .._adapters.observe_admission import observe_installation
 from .._adapters.observe_placement import (
     Target,
@@ -22,15 +21,13 @@ from .._adapters.observe_placement import (
 from .._adapters.observe_reservations import observe_reservations
 from .._core.admission_installed import Installation
 from .._core.errors import InputError
-from .._core.ledger import load_ledger
-from .._core.names import LEDGER_ROOT
 from .._core.placement import diagnose
 from .._core.placement_world import PlacementWorld
 from .._core.reservation_access import WRITES
 from .._core.reservation_world import ReservationWorld
 from .._core.tenant_pods import PlacedPods, Tenancies
 from .outcome import Outcome
-from .reservation_gate import access_checks
+from .reservation_gate import access_checks, confirm
 from .run import Invocation
 from .sources import Reach
 
@@ -38,8 +35,7 @@ from .sources import Reach
 def inspect_placement(invocation: Invocation) -> Outcome:
     """The module's work."""
     params, reach = invocation.params, Reach(invocation.params)
-    ledger = load_ledger(reach.fleet.read((LEDGER_ROOT,)), reach.cluster)
-    confirm_cluster(reach.client, ledger.policy.spec.cluster_uid, reach.cluster)
+    confirm(reach)
     world = _observe(reach.client, params["namespace"], _target(reach.client, params))
     first, *others = diagnose(world)
     return Outcome(

@@ -8,11 +8,8 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from .._adapters.observe import confirm_cluster
 from .._adapters.observe_reservations import observe_reservations
 from .._core.checks import Check
-from .._core.ledger import load_ledger
-from .._core.names import LEDGER_ROOT
 from .._core.reservation_access import CREATES, DELETES, READS, WRITES
 from .._core.reservation_claims import Consent, claims_of
 from .._core.reservation_steps import findings, node_steps, step_text
@@ -21,7 +18,7 @@ from .outcome import Outcome
 from .progress import report
 from .reservation_answer import answer, draining_nodes
 from .reservation_course import drain_nodes, hold_nodes
-from .reservation_gate import access_checks, canary_checks, require
+from .reservation_gate import access_checks, canary_checks, confirm, require
 from .reservation_object import Edit, edit_reservation
 from .reservation_records import record_after, record_before
 from .reservation_state import PassOptions, PassState
@@ -32,8 +29,7 @@ from .sources import Reach
 def reconcile_reservations(invocation: Invocation) -> Outcome:
     """The module's work."""
     params, reach = invocation.params, Reach(invocation.params)
-    ledger = load_ledger(reach.fleet.read((LEDGER_ROOT,)), reach.cluster)
-    confirm_cluster(reach.client, ledger.policy.spec.cluster_uid, reach.cluster)
+    confirm(reach)
     checks = _gate(invocation, reach)
     edit = edit_reservation(reach.client, params, check_mode=invocation.check_mode)
     deadline = time.monotonic() + params["wait_timeout"]

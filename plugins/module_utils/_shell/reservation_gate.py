@@ -10,12 +10,27 @@ from collections.abc import Iterable
 
 from .._adapters.api_resource import PODS
 from .._adapters.kube import KubeClient
-from .._adapters.observe import in_parallel
+from .._adapters.observe import confirm_cluster, in_parallel
 from .._core.admission_canary import canary_pod, judge_failure, judge_injection, judge_thief, thieves
 from .._core.checks import Check, stopping
 from .._core.errors import GpuopsError, PolicyBlocked
+from .._core.ledger import Ledger, load_ledger
+from .._core.names import LEDGER_ROOT
 from .._core.reservation_access import Permission, judge_permission
 from .._core.reservation_objects import CANARY
+from .sources import Reach
+
+
+def confirm(reach: Reach) -> Ledger:
+    """Make sure that this is the cluster that the fleet's policy means; the ledger that says so.
+
+    Raises:
+        InputError: an option is missing.
+        ObservationError: wrong-cluster-uid, wrong-cluster-name, ledger-invalid, what reading raises.
+    """
+    ledger = load_ledger(reach.fleet.read((LEDGER_ROOT,)), reach.cluster)
+    confirm_cluster(reach.client, ledger.policy.spec.cluster_uid, reach.cluster)
+    return ledger
 
 
 def access_checks(
