@@ -180,6 +180,7 @@ def refusal(request: ModeRequest, verdict: Verdict, *, cordoned: bool | None) ->
         "checks": [check.result() for check in verdict.checks],
         "holders": [holder.result() for holder in verdict.holders],
         "cordoned": cordoned,
+        "revision": "",
     }
     next_action = "; ".join(actions) or "correct what is named, then run again"
     code = stops[0].id if stops else "transition-refused"

@@ -76,7 +76,7 @@ def readable_checks(request: ModeRequest, facts: ModeFacts) -> tuple[Check, ...]
         _node_check(request, facts.state),
         _pods_check(request, facts.state),
         _rule_check(request, facts),
-        *_entry_checks(request, facts),
+        *entry_checks(request, facts),
     )
 
 
@@ -110,7 +110,7 @@ def _rule_check(request: ModeRequest, facts: ModeFacts) -> Check:
     return _check("node-rule", "pass", message, "", about)
 
 
-def _entry_checks(request: ModeRequest, facts: ModeFacts) -> tuple[Check, ...]:
+def entry_checks(request: ModeRequest, facts: ModeFacts) -> tuple[Check, ...]:
     """GPU_NODE_MODES may leave the node out; what it says has to be what the rule says."""
     path = config_path(request.cluster)
     file = facts.fleet.file(path)

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._adapters.identity import new_run_id
+from .._core.checks import stopping
 from .._core.cluster_objects import Node
 from .._core.errors import GpuopsError, PartialChange
 from .._core.modes import VM_PASSTHROUGH
 from .._core.node_mode import Action, CordonWrite, Verdict, judge, refusal
+from .._core.node_mode_checks import entry_checks
 from .._core.node_mode_facts import ModeFacts, ModeRequest, validate_timing
 from .._core.node_mode_plan import planned_steps
 from .._core.node_mode_smoke import smoke_place
@@ -102,6 +104,7 @@ def _cordoned(course: Course, *, taken_over: bool) -> Verdict:
     """Step 1, which reads and judges again under the lock, and again where the node changed meanwhile."""
     try:
         failed = None
+        course.locks.keep_fences()
         for _ in range(ATTEMPTS):
             verdict, node = _judged_again(course)
             if verdict.action is Action.UNCHANGED or verdict.cordon is CordonWrite.NOTHING:
@@ -148,12 +151,13 @@ def _nothing_written(course: Course, error: GpuopsError, *, taken_over: bool) ->
 def _unchanged(course: Course, facts: ModeFacts, *, check_mode: bool) -> Outcome:
     request = course.request
     released: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    # A node that has arrived is left alone; what would stop its next transition is told all the same.
+    warnings = tuple(check.message for check in stopping(entry_checks(request, facts)))
     if not check_mode:
         try:
             released = course.locks.let_go_of_earlier(facts)
         except GpuopsError as error:
-            warnings = (f"an earlier run's lock was left as it is: {error.message}",)
+            warnings += (f"an earlier run's lock was left as it is: {error.message}",)
     message = f"node {request.node} is in {request.to_mode} already, Ready and not cordoned"
     if released:
         message += f"; let go of the lock of {', '.join(released)} that an earlier run left"
