@@ -17,7 +17,9 @@ description:
     alerts, and answers every drift
     as a finding with a stable id, severity, expected and observed value and the safe next step.
   - Reads only, except with O(enforce=true); then a failing audit closes VM creation, raises the fences of
-    the failing pools and freezes their sales.
+    the failing pools and freezes their sales, and waits until every copy of the gate is closed.
+  - What cannot be closed keeps nothing else open; the task then fails with code
+    V(enforcement-incomplete), naming it.
   - Holders and entitlements are never touched.
 author:
   - The gpuops.reservations contributors (@gpuops)
@@ -25,6 +27,7 @@ extends_documentation_fragment:
   - gpuops.reservations.connection
   - gpuops.reservations.connection.snapshot
   - gpuops.reservations.fleet
+  - gpuops.reservations.waiting
   - gpuops.reservations.waiting.HEALTH
   - gpuops.reservations.attributes
   - gpuops.reservations.attributes.writes
@@ -136,6 +139,7 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._shell.argumen
     HEALTH,
     OBSERVER,
     SNAPSHOT,
+    WAIT,
     ArgumentSpec,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._shell.audit import audit_cluster
@@ -143,6 +147,7 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._shell.run imp
 
 SPEC = OBSERVER.merge(
     SNAPSHOT,
+    WAIT,
     HEALTH,
     ArgumentSpec(
         options={

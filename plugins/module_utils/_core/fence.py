@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from .ledger import Ledger
+from .ledger_view import LedgerView
 from .lock import LockDocument
 
 CREATION: Final = "creation."
@@ -26,8 +27,8 @@ def smoke_name(ticket: str) -> str:
 
 
 def wanted_parameters(
-    ledger: Ledger,
-    lock: LockDocument,
+    ledger: Ledger | LedgerView,
+    lock: LockDocument | None,
     resources: Mapping[str, str],
     present: Mapping[str, str],
     smoke: Mapping[str, str],
@@ -37,22 +38,28 @@ def wanted_parameters(
     """The keys that fence pools, as they have to be.
 
     Args:
-        ledger: policy and freezes.
-        lock: who holds which pool.
-        resources: the device resource of each pool's profile; a pool without one cannot be fenced.
+        ledger: policy and freezes; where freezes cannot be read, every pool counts as frozen.
+        lock: who holds which pool; None where that cannot be read, and fences that stand stay.
+        resources: the device resource of each pool's profile; a pool without one, now or before, cannot
+            be fenced.
         present: the parameters as they stand, to keep what a holder was allowed before.
         smoke: the namespace in which a ticket's smoke VM may start, by ticket.
         frozen: pools that are about to be frozen.
     """
-    wanted = {}
-    for profile, pool in sorted(ledger.policy.pools.items()):
-        held = lock.pools.get(profile)
+    wanted: dict[str, str] = {}
+    for profile, pool in sorted(ledger.policy.pools.items() if ledger.policy else ()):
+        standing = {
+            key: present[key] for key in (CREATION + profile, ENTITLEMENT + profile) if key in present
+        }
+        held = lock.pools.get(profile) if lock else None
         if held is None and not ledger.frozen(profile) and profile not in frozen:
+            wanted.update(standing if lock is None else {})
             continue
         wanted[ENTITLEMENT + profile] = " ".join(pool.reservation_addons)
-        if profile in resources:
+        resource = resources.get(profile) or standing.get(CREATION + profile, "").partition(" ")[0]
+        if resource:
             may_start = _may_start(profile, held.ticket if held else "", present, smoke)
-            wanted[CREATION + profile] = f"{resources[profile]} {may_start}"
+            wanted[CREATION + profile] = f"{resource} {may_start}"
     return wanted
 
 

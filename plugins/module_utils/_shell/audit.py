@@ -13,7 +13,7 @@ from .._adapters.observe_snapshot import Identify, observe_snapshot
 from .._core.audit import AuditReport, audit_in
 from .._core.audit_bundle import audit_bundle
 from .._core.document import invalid
-from .._core.errors import PolicyBlocked
+from .._core.errors import InputError, PartialChange, PolicyBlocked
 from .._core.fleet_files import FleetTree
 from .._core.ledger import read_ledger
 from .._core.ledger_view import view_of
@@ -42,15 +42,22 @@ class Audited:
 def audit_cluster(invocation: Invocation) -> Outcome:
     """The module's work."""
     params = invocation.params
+    if params["enforce"] and params["snapshot"]:
+        raise InputError(
+            "enforce-needs-the-cluster",
+            "enforce closes creation on the cluster, and a saved snapshot was given",
+            next_action="leave out snapshot, or enforce",
+        )
     reach = Reach(params)
     audited = settled_audit(invocation, reach)
     bundle = audit_bundle(audited.report, audited.world, equations_before=params["equations_before"] or None)
     written = write_reports(params["report_dir"], bundle) if params["report_dir"] else ()
     if params["save_snapshot"]:
         save_text(params["save_snapshot"], audited.snapshot.to_json())
-    enforced = Enforced(())
-    if params["enforce"] and not audited.report.passed and not params["snapshot"]:
-        enforced = enforce(invocation, reach, audited.report)
+    enforced = Enforced()
+    policy = audited.world.ledger.policy
+    if params["enforce"] and not audited.report.passed and policy is not None:
+        enforced = enforce(invocation, reach, audited.report, policy)
     return _outcome(invocation, audited.report, bundle, written, enforced)
 
 
@@ -128,24 +135,41 @@ def _outcome(
     written: tuple[str, ...],
     enforced: Enforced,
 ) -> Outcome:
+    undone = [f"NOT ENFORCED: {problem}" for problem in enforced.problems]
     result: dict[str, Any] = {
         **report.result(),
         "bundle": bundle,
         "reports": list(written),
         "enforced": list(enforced.steps),
-        "summary": [*lines_of(report), *enforced.steps],
+        "summary": [*lines_of(report), *enforced.steps, *undone],
     }
     passed = f"audit of {report.cluster} passed: {len(report.findings)} findings, none an error"
     msg = passed if report.passed else f"audit of {report.cluster} failed: {_said(report)}"
-    if not report.passed and invocation.params["fail_on_error"]:
-        steps = "; ".join(dict.fromkeys(finding.next_action for finding in report.errors))
-        checks = [check.result() for check in report.checks]
-        raise PolicyBlocked(
-            report.errors[0].id,
+    if enforced.problems or (not report.passed and invocation.params["fail_on_error"]):
+        raise _failed(invocation, report, "; ".join([msg, *undone]), enforced, result)
+    return Outcome(
+        changed=bool(enforced.steps), msg=msg, checks=report.checks, plan=tuple(enforced.steps), result=result
+    )
+
+
+def _failed(
+    invocation: Invocation, report: AuditReport, msg: str, enforced: Enforced, result: dict[str, Any]
+) -> PolicyBlocked | PartialChange:
+    """The error of an audit that failed; it says what enforcing changed, and what it could not close."""
+    code = "enforcement-incomplete" if enforced.problems else report.errors[0].id
+    steps = "; ".join(dict.fromkeys(finding.next_action for finding in report.errors))
+    told = {
+        **result,
+        "checks": [check.result() for check in report.checks],
+        "plan": list(enforced.steps),
+    }
+    if enforced.steps and not invocation.check_mode:
+        return PartialChange(
+            code,
             msg,
             next_action=steps,
-            report={**result, "checks": checks, "plan": list(enforced.steps)},
+            done=tuple(enforced.steps),
+            remaining=tuple(enforced.problems),
+            report=told,
         )
-    return Outcome(
-        changed=bool(enforced.steps), msg=msg, checks=report.checks, plan=enforced.steps, result=result
-    )
+    return PolicyBlocked(code, msg, next_action=steps, report=told)

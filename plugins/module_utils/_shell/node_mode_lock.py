@@ -15,6 +15,7 @@ from .._core.lock import LOCK_FILE, LockDocument, read_lock, release, require_ru
 from .._core.names import lock_branch
 from .._core.node_mode_facts import HeldPool, ModeFacts, ModeRequest
 from .._core.unread import Unread
+from .fences import FencePlace, keep_fences
 from .node_mode_world import NodeModeWorld
 
 _ATTEMPTS: Final = 8
@@ -72,6 +73,16 @@ class PoolLocks:
         self._write(change, f"Lock {', '.join(self.pools)} for {self.request.lock_holder}, run {self.run}")
         return taken_over
 
+    def keep_fences(self) -> None:
+        """Raises or lowers the pools' fences as the locks stand, where fences are installed.
+
+        Raises:
+            GpuopsError: they could not be read or written.
+        """
+        if self.pools:
+            place = FencePlace(self.request.cluster, self.world.fleet, self.world.kube)
+            keep_fences(place, installed=False)
+
     def require(self) -> None:
         """Stops unless this very run still holds every lock.
 
@@ -106,11 +117,15 @@ class PoolLocks:
                 lambda document: release(document, self.pools, self.request.lock_holder, self.run),
                 f"Let go of {', '.join(self.pools)} for {self.request.lock_holder}, run {self.run}",
             )
+            self.keep_fences()
 
     def let_go_of_earlier(self, facts: ModeFacts) -> tuple[str, ...]:
         """Lets go of what an earlier run of this transition left, as it would be taken over."""
         seen = facts.ledger.locks
-        if isinstance(seen, Unread) or not _of_earlier_runs(seen, self):
+        if isinstance(seen, Unread):
+            return ()
+        if not _of_earlier_runs(seen, self):
+            self.keep_fences()  # a run that was killed after it had let go may have left them up
             return ()
         self.acquire(facts)
         self.let_go()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._core.audit import AuditReport
 from .._core.checks import Check
-from .._core.errors import ConflictError, InputError, PolicyBlocked
+from .._core.errors import ConflictError, GpuopsError, InputError, PartialChange, PolicyBlocked
 from .._core.freeze import Freeze, freeze_path, thawed
 from .audit import settled_audit
 from .fences import keep_fences
@@ -57,7 +57,9 @@ def _thaw(invocation: Invocation, reach: Reach, seen: Observation, report: Audit
             next_action="name a pool that gpu_freeze shows as frozen",
         )
     if not freeze.frozen:
-        return _outcome(seen, profile, freeze, freeze)
+        # A run that was killed after its commit left the fences up.
+        lowered = {} if invocation.check_mode else keep_fences(reach)
+        return _outcome(seen, profile, freeze, freeze, lowered=bool(lowered))
     params = invocation.params
     after = thawed(
         freeze,
@@ -77,19 +79,36 @@ def _thaw(invocation: Invocation, reach: Reach, seen: Observation, report: Audit
     if not invocation.check_mode:
         path = freeze_path(seen.ledger.cluster, profile)
         commit_guarded(reach, seen, {path: after.to_yaml().encode()}, seen.lock, f"Thaw {profile}")
-        keep_fences(reach)
+        _lower_fences(reach, profile)
     return _outcome(seen, profile, freeze, after)
 
 
-def _outcome(seen: Observation, profile: str, before: Freeze, after: Freeze) -> Outcome:
-    changed = before != after
+def _lower_fences(reach: Reach, profile: str) -> None:
+    try:
+        keep_fences(reach)
+    except GpuopsError as error:
+        raise PartialChange(
+            "fences-not-lowered",
+            f"sales of pool {profile} are thawed, and its fences still stand: {error.message}",
+            next_action="run again: a pool that is thawed stays so, and its fences are lowered",
+            done=(f"thaw {profile}",),
+            remaining=(f"lower the fences of {profile}",),
+        ) from error
+
+
+def _outcome(
+    seen: Observation, profile: str, before: Freeze, after: Freeze, *, lowered: bool = False
+) -> Outcome:
+    thawed_now = before != after
+    steps = [f"thaw {profile}"] if thawed_now else []
+    steps += [f"lower the fences of {profile}"] if lowered else []
     path = freeze_path(seen.ledger.cluster, profile)
     message = f"sales of pool {profile} are thawed"
     return Outcome(
-        changed=changed,
+        changed=bool(steps),
         msg=message,
         checks=(Check(id="pool-frozen", status="pass", message=message, object=f"pool/{profile}"),),
-        plan=(f"thaw {profile}",) if changed else (),
+        plan=tuple(steps),
         result={
             "freezes": {profile: after.value()},
             "summary": [
@@ -97,5 +116,5 @@ def _outcome(seen: Observation, profile: str, before: Freeze, after: Freeze) -> 
                 "creation stays as it is; open it with playbooks/creation_gate.yml -e state=open",
             ],
         },
-        diffs=(Diff(path, before.to_yaml(), after.to_yaml()),) if changed else (),
+        diffs=(Diff(path, before.to_yaml(), after.to_yaml()),) if thawed_now else (),
     )
