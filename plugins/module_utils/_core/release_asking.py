@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .checks import Check
-from .finding_ids import RELEASE_HOLDER, RELEASE_QUOTA_IN_USE
+from .finding_ids import ENTITLEMENT_CONVERGING, RELEASE_HOLDER, RELEASE_QUOTA_IN_USE
 from .holders import Holder
 from .hook_event import HookEvent
 from .record import Reason
@@ -24,15 +24,18 @@ class Asking:
     Attributes:
         judgement: holders, use and doubts on one observation.
         cap_in_use: why the project's cap cannot be put back yet; empty where nothing is in its way.
+        unsettled: what quota and status say otherwise than the add-on, before it was reduced; empty where
+            they agree.
     """
 
     judgement: ReleaseJudgement
     cap_in_use: str = ""
+    unsettled: str = ""
 
     @property
     def clear(self) -> bool:
         """Whether nothing is in doubt and nothing is used that does not stay."""
-        return self.judgement.clear and not self.cap_in_use
+        return self.judgement.clear and not self.cap_in_use and not self.unsettled
 
     @property
     def over(self) -> bool:
@@ -52,6 +55,7 @@ class Asking:
         parts = [*self.judgement.waits_for, *([self.cap_in_use] if self.cap_in_use else [])]
         if self.over and self.judgement.holders:
             parts.append(f"held by {self.named}")
+        parts += [self.unsettled] if self.unsettled else []
         return "; ".join([*parts, *(finding.message for finding in self.judgement.blockers)])
 
     @property
@@ -62,9 +66,24 @@ class Asking:
     @property
     def checks(self) -> tuple[Check, ...]:
         """Use and doubts as checks; what holds nothing up is not applicable."""
-        found = [self._use(), *(finding.check() for finding in self.judgement.blockers)]
+        found = [self._use(), *self._settled(), *(finding.check() for finding in self.judgement.blockers)]
         beside = [finding.check() for finding in self.judgement.reported]
         return (*found, *(check.model_copy(update={"status": "not_applicable"}) for check in beside))
+
+    def _settled(self) -> tuple[Check, ...]:
+        if not self.unsettled:
+            return ()
+        where = f"organization/{self.judgement.record.spec.organization}"
+        action = "see why quota and status do not follow the add-on; nothing is reduced until they do"
+        return (
+            Check(
+                id=ENTITLEMENT_CONVERGING,
+                status="unknown",
+                message=self.unsettled,
+                next_action=action,
+                object=where,
+            ),
+        )
 
     def _use(self) -> Check:
         spec = self.judgement.record.spec
@@ -88,6 +107,7 @@ class Asking:
         ticket, steps = self.judgement.record.ticket, []
         if self.over:
             steps.append(f"ask the owners to stop their VMs normally ({self.named}); we delete nothing")
+        steps += [check.next_action for check in self._settled()]
         steps += [finding.next_action for finding in self.judgement.blockers if finding.next_action]
         if not steps and self.judgement.waits_for:
             steps.append("see why the platform does not say how much is used")

@@ -10,16 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .._core.errors import ObservationError, PolicyBlocked
+from .._core.finding_ids import ENTITLEMENT_CONVERGING
 from .._core.fleet_files import FleetFile
 from .._core.ledger_view import view_of
 from .._core.lock import LOCK_FILE, take
 from .._core.names import normalise_ticket
 from .._core.project_cap import CapChange, why_below_use
+from .._core.proof import Proof
 from .._core.record import Record
 from .._core.release_asking import Asking
 from .._core.release_judgement import judge_release, same_twice
 from .._core.world import world_of
 from .cap_in_project import cap_change_in, used_in_project
+from .entitlement import entitling
 from .observation import Observation, observe
 from .progress import report
 from .proof import Question
@@ -71,7 +74,19 @@ def giving_back(seen: Observation, record: Record) -> GivingBack:
     in_use = ""
     if cap is not None and cap.changed:
         in_use = why_below_use(cap, used_in_project(seen, cap), record.spec.project)
-    return GivingBack(seen, record, Asking(judgement, in_use), cap)
+    return GivingBack(seen, record, Asking(judgement, in_use, _unsettled(seen, record, proof)), cap)
+
+
+def _unsettled(seen: Observation, record: Record, proof: Proof) -> str:
+    """What disagrees with an add-on that is still granted; once it is reduced, quota is on its way."""
+    if record.state != "releasing" or not proof.organizations:
+        return ""
+    state = entitling(record, seen, without=True, proof=proof)
+    if state.before == state.target.quantity:
+        return ""
+    own = f"organization/{record.spec.organization}"
+    found = [one for one in proof.stops if one.id == ENTITLEMENT_CONVERGING and one.object == own]
+    return found[0].message if found else ""
 
 
 def as_holder(seen: Observation, profile_id: str, ticket: str) -> Observation:
