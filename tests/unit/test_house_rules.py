@@ -223,7 +223,9 @@ def base_name(base: ast.expr) -> str:
 
 def test_classes_inherit_only_what_they_must() -> None:
     """Protocols, errors, models, enumerations; a class of ours is no parent."""
-    allowed = re.compile(r"(Protocol|Error|Exception|Model|Enum|NamedTuple|TypedDict|Generic|Loader|CallbackBase)$|^type$")
+    allowed = re.compile(
+        r"(Protocol|Error|Exception|Model|Enum|NamedTuple|TypedDict|Generic|Loader|CallbackBase)$|^type$"
+    )
     classes = [
         (path, node)
         for path in files("plugins", pattern="*.py")
