@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
 from .._core.errors import ObservationError
 from .._core.fleet_files import FleetTree
-from .._core.snapshot import FORMAT, AlertsObserved, ClusterObserved, Snapshot
+from .._core.snapshot import FORMAT, Snapshot
 from .alerts import read_alerts
 from .fleet import FleetRepository
 from .kube import KubeClient
@@ -45,24 +47,41 @@ class Sources:
     alerts: str = ""
 
 
-def observe_snapshot(sources: Sources, cluster: str, identify: Identify) -> Snapshot:
+def observe_snapshot(
+    sources: Sources,
+    cluster: str,
+    identify: Identify,
+    *,
+    meanwhile: Callable[[FleetTree], object] | None = None,
+) -> Snapshot:
     """Everything, at one moment as far as that can be had.
 
     The fleet is read first, because it says which cluster is meant, and once more at the end: where a
     file that was read has changed meanwhile, all is read again.
+
+    Args:
+        sources: where from.
+        cluster: the folder below clusters/.
+        identify: which cluster the fleet means.
+        meanwhile: what the caller can do with the fleet's files while the cluster's answers are waited for.
 
     Raises:
         ObservationError: fleet-moving, where that never came to rest, and whatever could not be read
             (unreadable alerts are part of the answer).
         InputError: from connecting, or from ``identify``.
     """
-    with ThreadPoolExecutor(2, thread_name_prefix="snapshot") as pool:
+    with _no_collection(), ThreadPoolExecutor(3, thread_name_prefix="snapshot") as pool:
         connecting = pool.submit(sources.connect)
         fleet, lock = _read_fleet(sources)
         client = connecting.result()
         for _ in range(_ATTEMPTS):
             uid, name = identify(fleet)
-            observed, alerts = _read_cluster(pool, client, sources, (uid, name))
+            confirm_cluster(client, uid, name)
+            reading = pool.submit(read_confirmed, client, uid)
+            alerting = pool.submit(read_alerts, sources.alerts, client)
+            if meanwhile is not None:
+                meanwhile(fleet)
+            observed, alerts = reading.result(), alerting.result()
             fleet_after, lock_after = _read_fleet(sources)
             if fleet_after.files == fleet.files and lock_after.files == lock.files:
                 return Snapshot(
@@ -82,13 +101,16 @@ def observe_snapshot(sources: Sources, cluster: str, identify: Identify) -> Snap
     )
 
 
-def _read_cluster(
-    pool: ThreadPoolExecutor, client: KubeClient, sources: Sources, identity: tuple[str, str]
-) -> tuple[ClusterObserved, AlertsObserved]:
-    confirm_cluster(client, *identity)
-    alerting = pool.submit(read_alerts, sources.alerts, client)
-    observed = read_confirmed(client, identity[0])
-    return observed, alerting.result()
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Puts the garbage collector off: everything that is read is kept, and nothing of it is a cycle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _read_fleet(sources: Sources) -> tuple[FleetTree, FleetTree]:

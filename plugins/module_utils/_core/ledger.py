@@ -131,6 +131,19 @@ def load_ledger(tree: FleetTree, cluster: str) -> Ledger:
     return reading.ledger
 
 
+def load_policy(tree: FleetTree, cluster: str) -> Policy:
+    """A cluster's policy alone, which says what cluster is meant; the rest of the ledger is not judged.
+
+    Raises:
+        ObservationError: as :func:`load_ledger`, with every problem of the ledger, where the policy has one.
+        InputError: not a cluster's name.
+    """
+    policy, problems = _policy(ledger_files(tree, cluster), cluster)
+    if policy is None or problems:
+        raise invalid(read_ledger(tree, cluster).problems)
+    return policy
+
+
 def history_problems(
     cluster: str, before: Mapping[str, Record], after: Mapping[str, Record]
 ) -> tuple[Problem, ...]:

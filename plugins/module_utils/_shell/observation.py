@@ -16,7 +16,7 @@ from .._adapters.observe import confirm_cluster, read_confirmed
 from .._adapters.observe_snapshot import Identify, observe_snapshot
 from .._core.errors import InputError
 from .._core.fleet_files import FleetTree
-from .._core.ledger import Ledger, load_ledger
+from .._core.ledger import Ledger, load_ledger, load_policy, read_ledger
 from .._core.ledger_view import LedgerView, view_of
 from .._core.lock import LockDocument, read_lock
 from .._core.snapshot import FORMAT, AlertsObserved, Snapshot, load_snapshot
@@ -66,14 +66,22 @@ def observe(invocation: Invocation, reach: Reach | None = None) -> Observation:
     if invocation.params.get("snapshot"):
         return observation_of(load_saved(invocation))
     reach = reach or Reach(invocation.params)
-    return observation_of(observe_snapshot(reach.sources(), reach.cluster, identity_by(reach.cluster)))
+    cluster = reach.cluster
+    return observation_of(
+        observe_snapshot(
+            reach.sources(),
+            cluster,
+            identity_by(cluster),
+            meanwhile=lambda fleet: read_ledger(fleet, cluster),
+        )
+    )
 
 
 def identity_by(cluster: str) -> Identify:
     """Which cluster the fleet's policy means: a function from the fleet's files to UID and name."""
 
     def identify(tree: FleetTree) -> tuple[str, str]:
-        return load_ledger(tree, cluster).policy.spec.cluster_uid, cluster
+        return load_policy(tree, cluster).spec.cluster_uid, cluster
 
     return identify
 

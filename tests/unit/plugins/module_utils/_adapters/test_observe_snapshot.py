@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -140,3 +142,42 @@ def test_a_connection_that_cannot_be_made_is_told(sources: Sources) -> None:
 
     with pytest.raises(InputError):
         observe_snapshot(Sources(refuse, sources.fleet, ["a"], LOCK), "lab", lab)
+
+
+def test_the_caller_works_on_the_fleet_while_the_cluster_answers(
+    server: ScriptedServer, sources: Sources, other: FleetRepository
+) -> None:
+    seen: list[bytes] = []
+
+    def once(time: int) -> None:
+        if time == 1:
+            other.commit("main", other.tips(["main"])["main"], {"a": b"2\n"}, "moved")
+
+    observe_snapshot(
+        sources, "lab", moving(other, once), meanwhile=lambda tree: seen.append(tree.files[0].content)
+    )
+    assert seen == [b"1\n", b"2\n"], "once for each reading"
+
+
+@pytest.mark.parametrize("uid", [UID, "another"])
+def test_the_collector_is_as_it_was_afterwards(sources: Sources, uid: str) -> None:
+    def look() -> None:
+        with contextlib.suppress(ObservationError):
+            observe_snapshot(sources, "lab", lambda _tree: (uid, "lab"))
+
+    look()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        look()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_caller_that_fails_meanwhile_ends_it(sources: Sources) -> None:
+    def fail(_tree: FleetTree) -> None:
+        raise ObservationError("ledger-invalid", "no", next_action="x")
+
+    with pytest.raises(ObservationError, match="no"):
+        observe_snapshot(sources, "lab", lab, meanwhile=fail)
