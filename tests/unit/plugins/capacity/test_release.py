@@ -440,6 +440,7 @@ def _sites(folder: Path) -> list[str]:
     return watcher.sites
 
 
+@pytest.mark.slow
 def test_killed_at_every_call_site_that_writes_and_run_again(tmp_path: Path) -> None:
     sites = _sites(tmp_path / "whole")
     writing = [number for number, site in enumerate(sites, 1) if site.startswith(WRITING)]
