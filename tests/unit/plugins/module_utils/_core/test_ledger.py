@@ -20,6 +20,7 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._core.fleet_fi
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.ledger import (
     history_problems,
     load_ledger,
+    load_policy,
     read_ledger,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.record import Record
@@ -92,6 +93,21 @@ def test_d09_frozen_is_what_nobody_thawed() -> None:
 
 def test_a_missing_policy_stops() -> None:
     assert found(tree(policy=None)) == [(POLICY_PATH, "", "ledger-invalid")]
+
+
+def test_the_policy_alone_says_which_cluster_is_meant_and_judges_nothing_else() -> None:
+    broken_record = tree({record_path(): "no record"})
+    assert load_policy(broken_record, "lab").spec.cluster_uid == load_policy(tree(), "lab").spec.cluster_uid
+    with pytest.raises(ObservationError):
+        load_ledger(broken_record, "lab")
+
+
+@pytest.mark.parametrize("policy", [None, "no policy", POLICY.replace("cluster: lab", "cluster: other")])
+def test_a_policy_with_a_fault_names_no_cluster(policy: str | None) -> None:
+    branch = tree({record_path(): "no record"}, policy=policy)
+    with pytest.raises(ObservationError) as alone:
+        load_policy(branch, "lab")
+    assert alone.value.message == error(branch).message, "it tells every problem of the ledger"
 
 
 def test_a_branch_that_does_not_exist_is_no_empty_ledger() -> None:
