@@ -71,7 +71,7 @@ def test_a_no_puts_the_gates_back(stage: LabStage) -> None:
     finally:
         stage.admin.delete(pod)
     assert refused.code != 0
-    assert "borealis-ml/Pod/trains" in refused.output
+    assert f"{pod.split('/')[4]}/Pod/trains" in refused.output
     assert not stage.cordoned()
     assert stage.locked_by() == {}
     assert stage.file(CONFIG) == config
