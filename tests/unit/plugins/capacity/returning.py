@@ -36,7 +36,8 @@ def release(
     plan = planned(world, "release", ticket, reopen=reopen)
     if not plan["to_do"]["run"]:
         return plan
-    pool, run = plan["profile_id"], {"ticket": ticket, "run_id": plan["run_id"]}
+    pool: str = plan["profile_id"]
+    run: dict[str, Any] = {"ticket": ticket, "run_id": plan["run_id"]}
     step(world, "gpu_lock", state="held", profile_id=pool, **run)
     if plan["to_do"]["release"]:
         step(world, "gpu_creation_gate", state="closed", gate="vm", profile_id=pool, **run)
@@ -63,7 +64,7 @@ def _ask(world: CapacityWorld, run: dict[str, Any], wait_timeout: float) -> None
     first = step(world, "gpu_release_info", ticket=run["ticket"])
     if not first["free"]:
         step(world, "gpu_ledger_record", state="releasing", reason=first["reason"], **run)
-    wait = {"wait": True, "wait_timeout": wait_timeout}
+    wait: dict[str, Any] = {"wait": True, "wait_timeout": wait_timeout}
     waited = step(world, "gpu_release_info", ticket=run["ticket"], **wait)
     if not waited["free"]:
         step(world, "gpu_ledger_record", state="releasing", reason=waited["reason"], **run)
@@ -73,11 +74,17 @@ def _ask(world: CapacityWorld, run: dict[str, Any], wait_timeout: float) -> None
 def _reduce(world: CapacityWorld, plan: dict[str, Any], run: dict[str, Any]) -> None:
     step(world, "gpu_addon", reduce=True, **run)
     if plan["to_do"]["project_cap"]:
-        step(world, "gpu_project_cap", restore=True, **world.backend_options(), **run)
+        step(world, "gpu_project_cap", restore=True, **run)
 
 
 def _let_go(world: CapacityWorld, pool: str, run: dict[str, Any], *, reopen: bool) -> None:
-    gate = {"state": "released", "gate": "vm", "profile_id": pool, "reopen": reopen, "recovered": True}
+    gate: dict[str, Any] = {
+        "state": "released",
+        "gate": "vm",
+        "profile_id": pool,
+        "reopen": reopen,
+        "recovered": True,
+    }
     step(world, "gpu_creation_gate", **gate, **run)
     step(world, "gpu_lock", state="released", profile_id=pool, **run)
 
@@ -91,12 +98,13 @@ def cancel(world: CapacityWorld, ticket: str, *, wait_timeout: float = 0) -> dic
     plan = planned(world, "cancel", ticket)
     if not plan["to_do"]["run"]:
         return plan
-    pool, run = plan["profile_id"], {"ticket": ticket, "run_id": plan["run_id"]}
+    pool: str = plan["profile_id"]
+    run: dict[str, Any] = {"ticket": ticket, "run_id": plan["run_id"]}
     if plan["to_do"]["lock"]:
         step(world, "gpu_lock", state="held", profile_id=pool, **run)
     if plan["to_do"]["take_back"]:
         step(world, "gpu_creation_gate", state="closed", gate="vm", profile_id=pool, **run)
-        wait = {"wait": True, "wait_timeout": wait_timeout}
+        wait: dict[str, Any] = {"wait": True, "wait_timeout": wait_timeout}
         waited = step(world, "gpu_release_info", ticket=ticket, **wait)
         if not waited["free"]:
             raise Refused("gpu_release_info", Ran(failed=True, result=waited))

@@ -319,12 +319,13 @@ class Once:
 
 def _ready_to_reduce(world: CapacityWorld) -> dict[str, Any]:
     plan = world.run("gpu_plan_info", action="release", ticket="LAB-0").result
-    run = {"ticket": "LAB-0", "run_id": plan["run_id"]}
-    for module, options in (
+    run: dict[str, Any] = {"ticket": "LAB-0", "run_id": plan["run_id"]}
+    steps: tuple[tuple[str, dict[str, Any]], ...] = (
         ("gpu_lock", {"state": "held", "profile_id": "h100-vm"}),
         ("gpu_creation_gate", {"state": "closed", "gate": "vm", "profile_id": "h100-vm"}),
         ("gpu_ledger_record", {"state": "releasing"}),
-    ):
+    )
+    for module, options in steps:
         ran = world.run(module, **options, **run)
         assert not ran.failed, ran.msg
     return run
@@ -385,7 +386,7 @@ def test_of_two_runs_the_earlier_stops_at_its_next_step(
     world: CapacityWorld, module: str, options: dict[str, Any]
 ) -> None:
     earlier = _ready_to_reduce(world)
-    later = {"state": "held", "profile_id": "h100-vm", "ticket": "LAB-0", "run_id": "02LATER"}
+    later: dict[str, Any] = {"state": "held", "profile_id": "h100-vm", "ticket": "LAB-0", "run_id": "02LATER"}
     assert not world.run("gpu_lock", **later).failed
     before = world.refs()
     ran = world.run(module, **options, **earlier)
@@ -396,7 +397,7 @@ def test_of_two_runs_the_earlier_stops_at_its_next_step(
 
 
 def test_a_pool_that_another_ticket_holds_is_refused_naming_it(world: CapacityWorld) -> None:
-    other = {"state": "held", "profile_id": "h100-vm", "ticket": "OTHER-1", "run_id": "01X"}
+    other: dict[str, Any] = {"state": "held", "profile_id": "h100-vm", "ticket": "OTHER-1", "run_id": "01X"}
     assert not world.run("gpu_lock", **other).failed
     with world.untouched(), pytest.raises(Refused) as caught:
         release(world)

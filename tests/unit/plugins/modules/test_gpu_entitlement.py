@@ -14,8 +14,8 @@ from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacit
     Ran,
 )
 
-RUN = {"ticket": "ENT-1", "run_id": "01RUN"}
-ASK = {"organization": "aurora", "addon_id": "gpu-h100-vm"}
+RUN: dict[str, Any] = {"ticket": "ENT-1", "run_id": "01RUN"}
+ASK: dict[str, Any] = {"organization": "aurora", "addon_id": "gpu-h100-vm"}
 
 
 @pytest.fixture

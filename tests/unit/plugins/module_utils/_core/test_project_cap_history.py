@@ -26,7 +26,9 @@ def reservation(ticket: str, devices: int, state: str = "active", project: str =
 @pytest.mark.parametrize("order", list(itertools.permutations(["t-1", "t-2", "t-3"])))
 def test_the_first_cap_comes_back_whatever_the_order(before: int | None, order: tuple[str, ...]) -> None:
     sizes = {"t-1": 8, "t-2": 4, "t-3": 2}
-    cap, notes, live = before, {}, {}
+    cap = before
+    notes: dict[str, int | None] = {}
+    live: dict[str, Record] = {}
     for ticket, devices in sizes.items():
         mine = reservation(ticket, devices, "pending")
         everybody = [*live.values(), mine]
