@@ -186,6 +186,7 @@ SPEC = OBSERVER.merge(
             "health_interval": {"type": "float", "default": 10.0},
             "save_snapshot": {"type": "path"},
         },
+        required_if=(("purpose", "assign", ("ticket",)),),
     ),
 )
 

@@ -48,6 +48,7 @@ class Written:
 
 def set_addon(invocation: Invocation) -> Outcome:
     """The module's work."""
+    _ticket(invocation)  # a ticket that is none is refused before anything is read
     reach = Reach(invocation.params)
     for attempt in range(ATTEMPTS):
         try:

@@ -18,9 +18,9 @@ from .survey import survey_of
 def prove_pool(invocation: Invocation) -> Outcome:
     """The module's work."""
     params = invocation.params
+    ticket = normalise_ticket(params["ticket"]) if params["ticket"] else ""
     reach = Reach(params)
     seen = observe(invocation, reach)
-    ticket = normalise_ticket(params["ticket"]) if params["ticket"] else ""
     order = None
     if params["purpose"] == "assign":
         order = seen.ledger.order(ticket, survey_of(params))

@@ -40,6 +40,7 @@ class Written:
 
 def write_record(invocation: Invocation) -> Outcome:
     """The module's work."""
+    normalise_ticket(invocation.params["ticket"])  # one that is none is refused before anything is read
     reach = Reach(invocation.params)
     if invocation.params["state"] == "proposed":
         return propose_record(invocation, reach)

@@ -40,6 +40,7 @@ class Capping:
 
 def set_cap(invocation: Invocation) -> Outcome:
     """The module's work."""
+    normalise_ticket(invocation.params["ticket"])  # one that is none is refused before anything is read
     reach = Reach(invocation.params)
     for attempt in range(ATTEMPTS):
         try:

@@ -189,3 +189,72 @@ def test_a_transition_against_an_assign_of_the_pool(stage: LabStage) -> None:
         assert not stage.cordoned()
     else:
         stage.at_rest("pod-hami")
+
+
+def test_a_sequential_pool_is_sold_in_one_mode_at_a_time(stage: LabStage) -> None:
+    """LAB-3: refused with the command to run, assigned after it, and no way back before the release."""
+    refused = stage.playbook("assign", ticket="LAB-3")
+    assert refused.code != 0
+    told = " ".join(refused.output.split())
+    assert (
+        "playbooks/transition.yml -e node=acc-01 -e from_mode=pod-hami -e to_mode=vm-passthrough "
+        "-e close_gates=true" in told
+    )
+    assert stage.locked_by() == {}
+    there = stage.playbook("transition", **TO_VM, close_gates=True, reopen=True)
+    assert there.code == 0, there.output
+    assigned = stage.playbook("assign", ticket="LAB-3", reopen=True, poll_interval=1)
+    assert assigned.code == 0, assigned.output
+    back = stage.playbook("transition", **TO_POD, close_gates=True)
+    assert back.code != 0
+    assert "gpu-res-lab-3" in back.output
+    assert stage.mode() == "vm-passthrough"
+    assert not stage.cordoned()
+    eventually("the gates to be put back", lambda: stage.gates() == {"true"})
+    released = stage.playbook("release", ticket="LAB-3", reopen=True, poll_interval=1)
+    assert released.code == 0, released.output
+    free = stage.playbook("transition", **TO_POD, close_gates=True, reopen=True)
+    assert free.code == 0, free.output
+    stage.at_rest("pod-hami")
+
+
+def test_the_smoke_cycle_runs_where_there_is_quota(stage: LabStage) -> None:
+    grant_ordinary_devices(stage)
+    moved_there = stage.playbook(
+        "transition",
+        **TO_VM,
+        close_gates=True,
+        reopen=True,
+        smoke_organization="borealis",
+        smoke_project="ml",
+        smoke_poll_interval=1,
+    )
+    assert moved_there.code == 0, moved_there.output
+    assert "gpuops.reservations.smoke" in moved_there.output
+    stage.at_rest("vm-passthrough")
+    machines = stage.admin.get("/apis/kubevirt.io/v1/namespaces/borealis-ml/virtualmachines")["items"]
+    assert [each["metadata"]["name"] for each in machines if "smoke" in each["metadata"]["name"]] == []
+
+
+def grant_ordinary_devices(stage: LabStage) -> None:
+    """An ordinary add-on for one V100, and borealis has it: quota without any reservation."""
+    plans = "/api/v1/namespaces/kube-dc/configmaps/billing-plans"
+    found = stage.admin.get(plans)
+    document = yaml.safe_load(found["data"]["plans.yaml"])
+    document["addons"]["gpu-v100-vm"] = {
+        **{key: value for key, value in document["addons"]["gpu-h100-vm"].items() if key != "gpu"},
+        "gpu": {"v100-vm": {"devices": 1}},
+    }
+    found["data"]["plans.yaml"] = yaml.safe_dump(document)
+    stage.admin.replace(plans, found)
+    path = "/apis/kube-dc.com/v1/namespaces/borealis/organizations/borealis"
+    organization = stage.admin.get(path)
+    entries = json.loads(organization["metadata"]["annotations"]["billing.kube-dc.com/addons"])
+    entries.append({"addonId": "gpu-v100-vm", "quantity": 1})
+    organization["metadata"]["annotations"]["billing.kube-dc.com/addons"] = json.dumps(entries)
+    stage.admin.replace(path, organization)
+    quota = "/api/v1/namespaces/borealis-ml/resourcequotas/hrq.hnc.x-k8s.io"
+    key = "requests.nvidia.com/GV100GL_V100_PCIE_16GB"
+    eventually(
+        "one V100 in the project's quota", lambda: stage.admin.get(quota)["spec"]["hard"].get(key) == "1"
+    )

@@ -62,6 +62,7 @@ class CapacityWorld:
     server: StandInServer = field(init=False)
     alerts: AlertsObserved = field(default_factory=lambda: AlertsObserved(readable=True, rules=dict(RULES)))
     _settings: tuple[str, str] = ("", "")
+    _unplugged: bool = False
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -170,6 +171,13 @@ class CapacityWorld:
         return {name: value for name, value in usual.items() if name in spec.options}
 
     @contextlib.contextmanager
+    def unplugged(self) -> Iterator[None]:
+        """Modules find their API server by their own options, and not this world's."""
+        self._unplugged = True
+        yield
+        self._unplugged = False
+
+    @contextlib.contextmanager
     def reached(self) -> Iterator[None]:
         """Let the adapters reach this world and nothing else."""
         cache = {"XDG_CACHE_HOME": str(self.folder / "cache")}
@@ -179,9 +187,10 @@ class CapacityWorld:
             if name != "KUBECONFIG" and not name.startswith(("K8S_AUTH_", "GPUOPS_", "GIT_"))
         }
         client: Any = self.server
+        connect = mock.patch.object(KubeClient, "connect", side_effect=lambda _options: KubeClient(client))
         with (
             mock.patch.dict(os.environ, {**environment, **cache}, clear=True),
-            mock.patch.object(KubeClient, "connect", side_effect=lambda _options: KubeClient(client)),
+            contextlib.nullcontext() if self._unplugged else connect,
             mock.patch.object(_observe_snapshot(), "read_alerts", side_effect=lambda *_: self.alerts),
         ):
             yield

@@ -6,47 +6,37 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.callsites import watched_by
 from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.assignment import Refused, assign
 from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import CapacityWorld
-
-SURVEY = {
-    "organization": "borealis",
-    "profileId": "h100-vm",
-    "devices": "8",
-    "addonId": "gpu-h100-reserved",
-    "requestedAt": "2026-11-01T09:00:00Z",
-    "startsAt": "2026-11-02T09:00:00Z",
-    "billingReference": "INV-9",
-    "supportOwner": "desk@example.com",
-    "maintenanceTerms": "standard",
-    "approvedByProduct": "p.owner",
-    "approvedBySre": "s.owner",
-}
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.stages import SURVEY
 
 
 class Killed(BaseException):
     """Stands for SIGKILL: nothing catches it on its way out of the process."""
 
 
+WRITING = ("fleet push", "kube PATCH", "evidence seal")
+WRITES = 18
+"""Call sites that write in one assignment: nine writes, each before and after. Reads change nothing, so dying
+at one is dying before the next write."""
+
+
 class KillAt:
-    """Ends the process's work when the n-th call site is reached."""
+    """Ends the process's work when the n-th call site that writes is reached; at none where n is 0."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.sites: list[str] = []
 
     def reached(self, site: str) -> None:
-        self.sites.append(site)
-        if len(self.sites) == self.number:
-            raise Killed(site)
-
-
-WRITING = ("fleet push", "kube PATCH", "evidence seal")
+        if site.startswith(WRITING):
+            self.sites.append(site)
+            if len(self.sites) == self.number:
+                raise Killed(site)
 
 
 def require_assigned(world: CapacityWorld, *, gate: str = "false") -> None:
@@ -109,25 +99,20 @@ def test_quota_that_follows_later_is_waited_for(world: CapacityWorld, lag: int) 
     require_assigned(world)
 
 
-def _sites(folder: Path) -> list[str]:
+def test_an_assignment_writes_as_often_as_it_is_killed_below(world: CapacityWorld) -> None:
     watcher = KillAt(0)
     with watched_by(watcher):
-        assign(CapacityWorld(folder), **SURVEY)
-    return watcher.sites
-
-
-def test_killed_at_every_call_site_that_writes_and_run_again(tmp_path: Path) -> None:
-    """Before and after each write; reads change nothing, so dying at one is dying before the next write."""
-    sites = _sites(tmp_path / "whole")
-    writing = [number for number, site in enumerate(sites, 1) if site.startswith(WRITING)]
-    assert len(writing) >= 16
-    for count, number in enumerate(writing):
-        world = CapacityWorld(tmp_path / f"killed-{count}")
-        world.server.lag = count % 3
-        with watched_by(KillAt(number)), pytest.raises(Killed):
-            assign(world, **SURVEY)
         assign(world, **SURVEY)
-        require_assigned(world)
+    assert len(watcher.sites) == WRITES, watcher.sites
+
+
+@pytest.mark.parametrize("number", range(1, WRITES + 1))
+def test_killed_at_a_call_site_that_writes_and_run_again(world: CapacityWorld, number: int) -> None:
+    world.server.lag = number % 3
+    with watched_by(KillAt(number)), pytest.raises(Killed):
+        assign(world, **SURVEY)
+    assign(world, **SURVEY)
+    require_assigned(world)
 
 
 def test_of_two_runs_of_one_ticket_the_earlier_stops_at_its_next_step(world: CapacityWorld) -> None:

@@ -184,12 +184,32 @@ def test_a_copy_that_may_not_be_read_stops_it(world: CapacityWorld, path: str) -
     assert ran.result["error"]["class"] == "ObservationError"
 
 
-@pytest.mark.parametrize("line", ["", "GPU_VM_CREATION_ENABLED=true\nGPU_VM_CREATION_ENABLED=true"])
-def test_a_fleet_file_whose_gate_is_not_clear_stops_it(world: CapacityWorld, line: str) -> None:
+def test_a_gate_that_no_line_sets_is_closed_by_a_line_and_was_not_open(world: CapacityWorld) -> None:
     held(world)
-    config = world.file(CONFIG_FILE).replace("GPU_VM_CREATION_ENABLED=true", line)
-    world.commit_file(CONFIG_FILE, config)
+    world.commit_file(CONFIG_FILE, world.file(CONFIG_FILE).replace("GPU_VM_CREATION_ENABLED=true\n", ""))
+    ran = world.run("gpu_creation_gate", **CLOSED)
+    assert not ran.failed, ran.msg
+    assert world.settings()["GPU_VM_CREATION_ENABLED"] == "false"
+    assert world.lock()["gate"]["vm"]["openBefore"] is False
+
+
+def test_a_gate_that_two_lines_set_is_closed_in_both(world: CapacityWorld) -> None:
+    held(world)
+    line = "GPU_VM_CREATION_ENABLED=true\n"
+    world.commit_file(CONFIG_FILE, world.file(CONFIG_FILE).replace(line, line + line))
+    ran = world.run("gpu_creation_gate", **CLOSED)
+    assert not ran.failed, ran.msg
+    assert world.file(CONFIG_FILE).count("GPU_VM_CREATION_ENABLED=false\n") == 2
+
+
+@pytest.mark.parametrize("content", [None, "\x00\ufffd"])
+def test_a_fleet_file_that_is_not_there_or_no_text_stops_it(
+    world: CapacityWorld, content: str | None
+) -> None:
+    held(world)
+    world.server.frozen_gates = True  # Flux keeps what it applied last
+    world.commit_file(CONFIG_FILE, content)
     with world.untouched():
-        ran = world.run("gpu_creation_gate", **CLOSED)
+        ran = world.run("gpu_creation_gate", wait_timeout=0, **CLOSED)
     assert ran.failed
     assert CONFIG_FILE in ran.msg
