@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 import yaml
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.kube import KubeClient
+from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.outcome_unknown import (
+    OutcomeUnknown,
+)
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.errors import ConflictError
 
 from . import machinery, tenants
@@ -23,6 +26,7 @@ from .shape import Shape
 
 DEFINITIONS = Path(__file__).resolve().parent.parent / "lab" / "platform" / "manifests" / "definitions.yaml"
 _THREADS = 12
+_TRIES = 5
 _DEFINITIONS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 Work = TypeVar("Work")
@@ -91,6 +95,16 @@ def _create(client: KubeClient, item: Item) -> None:
         client.patch(item.own_path, item.then)
 
 
+def _until_answered(do: Callable[[Work], None], piece: Work) -> None:
+    """Does it again where a busy server gave no answer: whatever is done here may be done twice."""
+    for _ in range(_TRIES - 1):
+        try:
+            return do(piece)
+        except OutcomeUnknown:
+            continue
+    return do(piece)
+
+
 def _in_threads(work: Iterable[Work], do: Callable[[Work], None]) -> int:
     """Does all of it; threads take the next piece from one iterator, so that little waits in memory."""
     source, guard = iter(work), threading.Lock()
@@ -109,7 +123,7 @@ def _in_threads(work: Iterable[Work], do: Callable[[Work], None]) -> int:
 
     def run() -> None:
         for piece in taken():
-            do(piece)
+            _until_answered(do, piece)
 
     with ThreadPoolExecutor(_THREADS) as pool:
         for future in [pool.submit(run) for _ in range(_THREADS)]:

@@ -38,7 +38,7 @@ options:
     description:
       - Ticket whose run asks. With O(purpose=assign) its order is added to the equation. The
         organization of a
-        ticket that holds the pool's lock may be between before and after.
+        ticket that holds the pool's lock may be between before and after. Required with O(purpose=assign).
     type: str
   purpose:
     description:

@@ -48,6 +48,20 @@ class _Named(ObservedModel):
     metadata: Meta
 
 
+class _PolicyStatus(ObservedModel):
+    observed_generation: int = Field(default=0, alias="observedGeneration")
+
+
+class _Policy(ObservedModel):
+    metadata: Meta
+    status: _PolicyStatus = _PolicyStatus()
+
+    @property
+    def pending(self) -> bool:
+        """Whether the controller's status is of an earlier generation."""
+        return self.status.observed_generation != self.metadata.generation
+
+
 class _Binding(ObservedModel):
     spec: PolicyBindingSpec = PolicyBindingSpec()
 
@@ -68,12 +82,14 @@ def observe_installation(client: KubeClient) -> Installation:
         ObservationError: what reading raises.
     """
     versions = frozenset(version for version in ("v1", "v1beta1") if _serves_mutation(client, version))
-    policies, bindings = _policies(client, "validating", "v1", VALIDATING)
+    found, bindings = _policies(client, "validating", "v1", VALIDATING)
+    pending = frozenset(one.metadata.name for one in found if one.pending)
     version = mutation_version(versions)
     if version:
         mutating, more = _policies(client, "mutating", version, MUTATING)
-        policies, bindings = policies | mutating, bindings + more
-    return Installation(_managers(client), policies, bindings, versions)
+        found, bindings = found + mutating, bindings + more
+    names = frozenset(one.metadata.name for one in found)
+    return Installation(_managers(client), names, bindings, versions, pending)
 
 
 def observe_workloads(client: KubeClient) -> tuple[Workload, ...]:
@@ -125,8 +141,8 @@ def _serves_mutation(client: KubeClient, version: str) -> bool:
 
 def _policies(
     client: KubeClient, kind: str, version: str, ours: tuple[str, ...]
-) -> tuple[frozenset[str], tuple[PolicyBindingSpec, ...]]:
-    policies = client.list(ApiResource(_GROUP, version, f"{kind}admissionpolicies").path(), _Named)
+) -> tuple[tuple[_Policy, ...], tuple[PolicyBindingSpec, ...]]:
+    policies = client.list(ApiResource(_GROUP, version, f"{kind}admissionpolicies").path(), _Policy)
     bindings = client.list(ApiResource(_GROUP, version, f"{kind}admissionpolicybindings").path(), _Binding)
-    names = frozenset(one.metadata.name for one in policies if one.metadata.name in ours)
-    return names, tuple(one.spec for one in bindings if one.spec.policy_name in ours)
+    found = tuple(one for one in policies if one.metadata.name in ours)
+    return found, tuple(one.spec for one in bindings if one.spec.policy_name in ours)

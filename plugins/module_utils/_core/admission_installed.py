@@ -72,12 +72,14 @@ class Installation:
         policies: names of the admission policies of ours that exist, of both kinds.
         bindings: every binding of an admission policy, of both kinds.
         mutation_versions: versions in which the API server has MutatingAdmissionPolicy.
+        pending: validating policies of ours whose status is of an earlier generation than they are.
     """
 
     managers: Mapping[str, frozenset[str]]
     policies: frozenset[str]
     bindings: tuple[PolicyBindingSpec, ...]
     mutation_versions: frozenset[str]
+    pending: frozenset[str] = frozenset()
 
 
 def mutation_version(served: Iterable[str]) -> str:
@@ -121,6 +123,18 @@ def mutation_check(installation: Installation) -> Check:
         message="the API server has no MutatingAdmissionPolicy in v1 or v1beta1",
         next_action="use Kubernetes 1.36, or enable it in 1.34 and 1.35: feature gate "
         "MutatingAdmissionPolicy and --runtime-config=admissionregistration.k8s.io/v1beta1=true",
+    )
+
+
+def observed_check(installation: Installation) -> Check:
+    """Whether the cluster's controller has checked each policy as it is now; it says so in its status."""
+    if not installation.pending:
+        return Check(id="policy-observed", status="pass", message="every policy has been looked at")
+    return Check(
+        id="policy-observed",
+        status="unknown",
+        message=f"not looked at yet by the controller manager: {', '.join(sorted(installation.pending))}",
+        next_action="wait a moment; see whether the controller manager runs",
     )
 
 

@@ -16,6 +16,7 @@ from .._core.admission_installed import (
     mutation_check,
     mutation_version,
     namespace_checks,
+    observed_check,
     policy_checks,
     refused_workloads,
     workload_check,
@@ -49,7 +50,7 @@ def inspect_admission(invocation: Invocation) -> Outcome:
     )
     working = (*definition_checks(installation), *bound)
     if there:
-        working += canary_checks(client)
+        working += (observed_check(installation), *canary_checks(client))
     removal = (*definition_checks(installation), _removal_check(names))
     return Outcome(
         changed=False,

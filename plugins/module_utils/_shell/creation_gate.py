@@ -47,7 +47,7 @@ class GateChange:
 def change_gate(invocation: Invocation) -> Outcome:
     """The module's work."""
     if invocation.params["ticket"]:
-        normalise_ticket(invocation.params["ticket"])  # one that is none is refused before anything is read
+        normalise_holder(invocation.params["ticket"])  # one that is none is refused before anything is read
     reach = Reach(invocation.params)
     gate: Gate = invocation.params["gate"]
     for attempt in range(ATTEMPTS):

@@ -88,4 +88,6 @@ def _reserved_quantity(body: dict[str, Any]) -> int | None:
     if text is None:
         return None
     entries = json.loads(text)
-    return sum(entry["quantity"] for entry in entries if entry["addonId"] == "gpu-h100-reserved")
+    ours = [entry for entry in entries if entry["addonId"] == "gpu-h100-reserved"]
+    quantities: list[int] = [entry["quantity"] for entry in ours]
+    return sum(quantities)

@@ -29,7 +29,7 @@ LOCK_BRANCH = "gpu-lock/lab"
 LEDGER = "gpu-reservations/lab"
 ADD_ONS = "billing.kube-dc.com/addons"
 KEY = "requests.nvidia.com/GH100_H100_SXM5_80GB"
-QUICK = {"poll_interval": 0.5, "smoke_poll_interval": 0.5}
+QUICK: dict[str, Any] = {"poll_interval": 0.5, "smoke_poll_interval": 0.5}
 """Polling as fast as a lab bears it."""
 # A review of access or a dry run changes nothing, though it is a POST.
 REVIEWS = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}

@@ -60,7 +60,7 @@ def organization(name: str) -> str:
     return f"/apis/kube-dc.com/v1/namespaces/{name}/organizations/{name}"
 
 
-def fault(**given: str) -> Injection:
+def fault(**given: Any) -> Injection:
     """The platform's fault, lifted afterwards."""
 
     @contextlib.contextmanager
@@ -354,7 +354,8 @@ DRIFTS: dict[str, Drift] = {
         file(f"{LEDGER}/freezes/v100-vm.yaml", lambda _: FREEZE), one("gate-state-unexpected", "gate/vm")
     ),
     "gate-state-unexpected, copies differ": Drift(
-        both(fault(freeze_config="*"), file(CONFIG_FILE, closed_in_the_file)), one("gate-state-unexpected", "gate/vm")
+        both(fault(freeze_config="*"), file(CONFIG_FILE, closed_in_the_file)),
+        one("gate-state-unexpected", "gate/vm"),
     ),
     "stale-lock": Drift(
         lock(lock_text({"h100-vm": OLD})), one("stale-lock", "lock/h100-vm"), severity="warning"
@@ -370,7 +371,11 @@ DRIFTS: dict[str, Drift] = {
         severity="warning",
     ),
     "smoke-age": Drift(
-        record(activatedAt="2026-01-21T03:00:00Z", startsAt="2026-01-21T02:00:00Z", requestedAt="2026-01-01T00:00:00Z"),
+        record(
+            requestedAt="2026-01-01T00:00:00Z",
+            startsAt="2026-01-21T02:00:00Z",
+            activatedAt="2026-01-21T03:00:00Z",
+        ),
         one("smoke-age", "pool/h100-vm"),
         severity="warning",
     ),

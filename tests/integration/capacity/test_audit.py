@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 NOTE = {("node-in-shared-mode", "node/acc-01")}
 FREEZE = f"{LEDGER}/freezes/h100-vm.yaml"
 FENCE = "/api/v1/namespaces/gpuops-system/configmaps/capacity-fence"
-QUICK = {"health_interval": 0.2, "poll_interval": 0.2}
+QUICK: dict[str, Any] = {"health_interval": 0.2, "poll_interval": 0.2}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,8 @@ def test_the_untouched_fixture_passes_for_the_reader_in_check_mode_too_and_write
     assert written == []
     assert lab.refs() == refs
     for moving in ("server_time", "pools"):
-        assert bundle.pop(moving) and again.pop(moving)
+        assert bundle.pop(moving)
+        assert again.pop(moving)
     assert bundle == again
 
 
@@ -83,7 +84,6 @@ def test_a_drift_gives_its_finding_and_the_playbooks_exit(
             lambda: found(modules.audit(), drift.severity) == drift.found,
             60,
         )
-        refs = lab.refs()
         with lab.mutations() as written:
             ran, bundle = audited(lab, tmp_path / "reports")
     assert found(bundle, drift.severity) == drift.found
@@ -150,7 +150,7 @@ def test_enforce_closes_live_and_in_the_fleet_and_two_people_thaw(
     clean(modules)
     before, held, records = lab.entitlements(), holders(lab), lab.records()
     assert held
-    thaw = {"thaw": "h100-vm", "reference": "INC-1", **QUICK}
+    thaw: dict[str, Any] = {"thaw": "h100-vm", "reference": "INC-1", **QUICK}
     with DRIFTS["degraded-capacity, a device"].make(lab):
         eventually("the finding", lambda: not modules.audit()["passed"], 60)
         failed = lab.playbook("audit", enforce=True, **QUICK)

@@ -23,7 +23,7 @@ POOL = "h100-vm"
 LOCK_BRANCH = "gpu-lock/lab"
 CONFIG_FILE = "clusters/lab/cluster-config.env"
 RECORD_FILE = "gpu-reservations/lab/records/gpu-res-lab-9.yaml"
-SURVEY = {
+SURVEY: dict[str, Any] = {
     "organization": "borealis",
     "profileId": "h100-vm",
     "devices": "8",

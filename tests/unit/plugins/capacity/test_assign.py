@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -117,7 +118,7 @@ def test_killed_at_a_call_site_that_writes_and_run_again(world: CapacityWorld, n
 
 def test_of_two_runs_of_one_ticket_the_earlier_stops_at_its_next_step(world: CapacityWorld) -> None:
     first = world.run("gpu_plan_info", action="assign", ticket="LAB-9", order=SURVEY).result
-    lock = {"state": "held", "profile_id": "h100-vm", "ticket": "LAB-9"}
+    lock: dict[str, Any] = {"state": "held", "profile_id": "h100-vm", "ticket": "LAB-9"}
     assert not world.run("gpu_lock", run_id=first["run_id"], **lock).failed
     assign(world, **SURVEY)
     require_assigned(world)

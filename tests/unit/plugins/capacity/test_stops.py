@@ -233,7 +233,7 @@ def profiles(old: str, new: str) -> Callable[[CapacityWorld], None]:
     return bend
 
 
-def host_devices(change: Callable[[list[dict[str, Any]]], None]) -> Callable[[CapacityWorld], None]:
+def host_devices(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[CapacityWorld], None]:
     def bend(world: CapacityWorld) -> None:
         kubevirt = world.server.items("/apis/kubevirt.io/v1/kubevirts")[0]
         change(kubevirt["spec"]["configuration"]["permittedHostDevices"]["pciHostDevices"])
@@ -453,7 +453,7 @@ def test_a_default_kubeconfig_alone_is_never_used(
     (home / ".kube").mkdir(parents=True)
     (home / ".kube" / "config").write_text("current-context: production\n", encoding="utf-8")
     monkeypatch.setenv("HOME", str(home))
-    question = {
+    question: dict[str, dict[str, Any]] = {
         "gpu_plan_info": {"action": "assign", "ticket": TICKET},
         "gpu_invariant": {"profile_id": POOL},
     }

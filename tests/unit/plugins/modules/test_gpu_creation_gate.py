@@ -202,13 +202,10 @@ def test_a_gate_that_two_lines_set_is_closed_in_both(world: CapacityWorld) -> No
     assert world.file(CONFIG_FILE).count("GPU_VM_CREATION_ENABLED=false\n") == 2
 
 
-@pytest.mark.parametrize("content", [None, "\x00\ufffd"])
-def test_a_fleet_file_that_is_not_there_or_no_text_stops_it(
-    world: CapacityWorld, content: str | None
-) -> None:
+def test_a_fleet_file_that_is_not_there_stops_it(world: CapacityWorld) -> None:
     held(world)
     world.server.frozen_gates = True  # Flux keeps what it applied last
-    world.commit_file(CONFIG_FILE, content)
+    world.commit_file(CONFIG_FILE, None)
     with world.untouched():
         ran = world.run("gpu_creation_gate", wait_timeout=0, **CLOSED)
     assert ran.failed

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import yaml
 
@@ -26,7 +28,7 @@ from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.stages 
     pending,
 )
 
-HELD = {"state": "held", "profile_id": POOL}
+HELD: dict[str, Any] = {"state": "held", "profile_id": POOL}
 
 
 def test_a_free_pool_is_taken_with_ticket_run_and_time(world: CapacityWorld) -> None:
@@ -147,7 +149,12 @@ def test_info_names_holders_and_gates_and_writes_nothing(world: CapacityWorld) -
 
 def test_breaking_names_ticket_and_reason_and_leaves_the_gate(world: CapacityWorld) -> None:
     locked(world)
-    asked = {"state": "broken", "profile_id": POOL, "ticket": TICKET, "reason": "operator left"}
+    asked: dict[str, Any] = {
+        "state": "broken",
+        "profile_id": POOL,
+        "ticket": TICKET,
+        "reason": "operator left",
+    }
     wrong = world.run("gpu_lock", **{**asked, "ticket": "LAB-3"})
     assert wrong.code == "lock-not-held"
     ran = world.run("gpu_lock", **asked)

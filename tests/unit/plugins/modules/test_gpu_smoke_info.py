@@ -63,7 +63,13 @@ def machine(world: CapacityWorld, *, uid: str = "uid-1", devices: int = 1, ready
 
 
 def judge(world: CapacityWorld, stage: str, **more: Any) -> Any:
-    asked = {"stage": stage, "name": NAME, "namespace": NAMESPACE, "profile_id": POOL, "wait_timeout": 0}
+    asked: dict[str, Any] = {
+        "stage": stage,
+        "name": NAME,
+        "namespace": NAMESPACE,
+        "profile_id": POOL,
+        "wait_timeout": 0,
+    }
     with world.untouched():
         ran = world.run("gpu_smoke_info", **{**asked, **more})
     assert not ran.failed, ran.msg
@@ -165,7 +171,7 @@ def test_a_wait_ends_when_the_guest_reports(world: CapacityWorld) -> None:
 
 def test_check_mode_reads_and_answers_the_same(world: CapacityWorld) -> None:
     machine(world)
-    asked = {"stage": "running", "name": NAME, "namespace": NAMESPACE, "profile_id": POOL}
+    asked: dict[str, Any] = {"stage": "running", "name": NAME, "namespace": NAMESPACE, "profile_id": POOL}
     checked = world.run("gpu_smoke_info", check=True, **asked)
     assert world.run("gpu_smoke_info", **asked).result == checked.result
 
@@ -173,7 +179,13 @@ def test_check_mode_reads_and_answers_the_same(world: CapacityWorld) -> None:
 @pytest.mark.parametrize("stage", ["before", "running", "stopped", "gone"])
 def test_what_cannot_be_read_is_an_error_and_no_empty_namespace(world: CapacityWorld, stage: str) -> None:
     world.server.failing[VMIS] = 403
-    asked = {"stage": stage, "name": NAME, "namespace": NAMESPACE, "profile_id": POOL, "wait_timeout": 0}
+    asked: dict[str, Any] = {
+        "stage": stage,
+        "name": NAME,
+        "namespace": NAMESPACE,
+        "profile_id": POOL,
+        "wait_timeout": 0,
+    }
     ran = world.run("gpu_smoke_info", **asked)
     assert ran.failed
     assert ran.result["error"]["class"] == "ObservationError"

@@ -20,6 +20,7 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._core.admissio
     mutation_check,
     mutation_version,
     namespace_checks,
+    observed_check,
     policy_checks,
     refused_workloads,
     workload_check,
@@ -132,3 +133,10 @@ def test_the_operator_is_asked_before_the_first_installation(
     refused: tuple[str, ...], status: str, *, accepted: bool, there: bool
 ) -> None:
     assert workload_check(refused, accepted=accepted, installed=there).status == status
+
+
+def test_a_policy_that_nobody_has_looked_at_is_not_known_to_work() -> None:
+    assert observed_check(installed()).status == "pass"
+    check = observed_check(installed(pending=frozenset({"gpuops-reservation-injected"})))
+    assert check.status == "unknown"
+    assert "gpuops-reservation-injected" in check.message
