@@ -35,6 +35,7 @@ html_copy_source = False
 # What pages of other projects are called here, and where they are: no inventory has to be fetched.
 ANSIBLE = "https://docs.ansible.com/projects/ansible/latest"
 ELSEWHERE = {
+    "callback_plugins": f"{ANSIBLE}/plugins/callback.html",
     "common_return_values": f"{ANSIBLE}/reference_appendices/common_return_values.html",
     "ansible_configuration_settings": f"{ANSIBLE}/reference_appendices/config.html",
 }

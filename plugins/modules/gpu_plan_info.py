@@ -166,6 +166,26 @@ smoke:
   returned: when O(action=assign)
   type: dict
   sample: {namespace: borealis-ml, resource: nvidia.com/GH100_H100_SXM5_80GB}
+organizations:
+  description: Each organization's claim and the values that it comes from, in devices.
+  returned: when the pool could be judged
+  type: list
+  elements: dict
+  sample:
+    - {organization: aurora, hard: 4, ordinary: 4, granted: 0, reserved: 0, covered: 0, claim: 4}
+nodes:
+  description: Each node with what it counts and why.
+  returned: when the pool could be judged
+  type: list
+  elements: dict
+  sample:
+    - {node: gpu-01, declared: 8, counts: 8, reason: allocatable}
+remedies:
+  description: The smallest ways to make the equation hold.
+  returned: when the pool could be judged
+  type: list
+  elements: dict
+  sample: []
 profile_id:
   description: The pool of the record; empty where neither a record nor a lock names one.
   returned: when O(action=release) or O(action=cancel)

@@ -59,10 +59,13 @@ def pixels(picture: bytes) -> bytes:
 def test_a_browser_shows_a_page(site: Path, tmp_path: Path, page: str) -> None:
     address = (site / page).as_uri()
     shot = tmp_path / "page.png"
-    picture = [f"--screenshot={shot}", "--window-size=1200,1600"]
-    for extra in (picture, ["--dump-dom"]):
-        command = [str(CHROMIUM), *BROWSER, f"--user-data-dir={tmp_path}", *extra, address]
+
+    def browse(*options: str) -> str:
+        command = [str(CHROMIUM), *BROWSER, f"--user-data-dir={tmp_path}", *options, address]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
-    assert "gpuops.reservations" in done.stdout
+        return done.stdout
+
+    browse(f"--screenshot={shot}", "--window-size=1200,1600")
+    assert "gpuops.reservations" in browse("--dump-dom")
     assert len(set(pixels(shot.read_bytes()))) > 50, "the page is blank"

@@ -37,7 +37,7 @@ def codes() -> dict[str, str]:
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in tree.body:
-        target = node.target if isinstance(node, ast.AnnAssign) else None
+        target: ast.expr | None = node.target if isinstance(node, ast.AnnAssign) else None
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
         value = getattr(node, "value", None)
