@@ -37,6 +37,10 @@ demo: setup lab-up ## the main job on the lab: reviewed in check mode, then carr
 test: setup ## every check and every test; what CI runs
 	@scripts/test
 
+.PHONY: test-all
+test-all: setup ## the same, then the long suites: matrix, packaging, every integration test, molecule
+	@scripts/test all
+
 .PHONY: check
 check: lint types unit ## the fast loop: lint, types, unit tests; no lab
 
