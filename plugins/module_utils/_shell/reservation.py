@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Mapping
 
 from .._adapters.observe_reservations import observe_reservations
 from .._core.checks import Check
 from .._core.reservation_access import CREATES, DELETES, READS, WRITES
-from .._core.reservation_claims import Consent, claims_of
+from .._core.reservation_claims import Claim, Consent, claims_of
+from .._core.reservation_pools import Needs, pools_needed
 from .._core.reservation_steps import findings, node_steps, step_text
 from .._core.reservation_world import ReservationWorld
 from .outcome import Outcome
 from .progress import report
 from .reservation_answer import answer, draining_nodes
 from .reservation_course import drain_nodes, hold_nodes
-from .reservation_gate import access_checks, canary_checks, confirm, require
+from .reservation_gate import Confirmed, access_checks, canary_checks, confirm, require
 from .reservation_object import Edit, edit_reservation
+from .reservation_pools import PoolGuard, guarded
 from .reservation_records import record_after, record_before
 from .reservation_state import PassOptions, PassState
 from .run import Invocation
@@ -29,14 +32,15 @@ from .sources import Reach
 def reconcile_reservations(invocation: Invocation) -> Outcome:
     """The module's work."""
     params, reach = invocation.params, Reach(invocation.params)
-    confirm(reach)
+    confirmed = confirm(reach)
     checks = _gate(invocation, reach)
     edit = edit_reservation(reach.client, params, check_mode=invocation.check_mode)
     deadline = time.monotonic() + params["wait_timeout"]
     done = [edit.text] if edit.text else []
     plan: tuple[str, ...] | None = None
     while True:
-        state = _one_pass(invocation, reach, edit)
+        with guarded(invocation, reach) as guard:
+            state = _one_pass(invocation, reach, edit, confirmed, guard)
         done += state.done
         if plan is None:
             plan = (
@@ -64,11 +68,17 @@ def _gate(invocation: Invocation, reach: Reach) -> tuple[Check, ...]:
     return checks
 
 
-def _one_pass(invocation: Invocation, reach: Reach, edit: Edit) -> PassState:
+def _one_pass(
+    invocation: Invocation, reach: Reach, edit: Edit, confirmed: Confirmed, guard: PoolGuard
+) -> PassState:
     params = invocation.params
     world = _projected(observe_reservations(reach.client), edit, reach.client.server_time)
     consent = Consent(daemonset_loss=params["allow_daemonset_loss"], eviction=params["allow_eviction"])
     claims = claims_of(world, consent)
+    needs = _secured(world, claims, confirmed, guard, params["name"] or "")
+    if guard.refused:
+        consent = dataclasses.replace(consent, holds=guard.refused)
+        claims = claims_of(world, consent)
     steps = node_steps(world, claims, params["name"] or "")
     options = PassOptions(
         now=reach.client.server_time,
@@ -77,13 +87,35 @@ def _one_pass(invocation: Invocation, reach: Reach, edit: Edit) -> PassState:
         only=params["name"] or "",
         notified=params["notified"],
     )
-    state = PassState(reach.client, world, claims, steps, options, notices=list(findings(world, steps)))
+    state = PassState(
+        reach.client, world, claims, steps, options, guard.require, notices=list(findings(world, steps))
+    )
     current = {} if invocation.check_mode else record_before(state)
     hold_nodes(state)
     drain_nodes(state)
     if not invocation.check_mode:
         record_after(state, current)
+    guard.let_go_of_earlier(
+        confirmed.lock,
+        needs,
+        lambda name: name in state.chosen or not (options.only or name in world.reservations),
+    )
     return state
+
+
+def _secured(
+    world: ReservationWorld,
+    claims: Mapping[str, Claim],
+    confirmed: Confirmed,
+    guard: PoolGuard,
+    only: str,
+) -> Needs:
+    """Lock and prove the pools that the pass would take nodes from; which ones they are."""
+    chosen = [claim for name, claim in claims.items() if only in ("", name)]
+    pools = {name: tuple(pool.nodes) for name, pool in confirmed.ledger.policy.pools.items()}
+    needs = pools_needed(world, chosen, pools)
+    guard.secure(needs)
+    return needs
 
 
 def _projected(world: ReservationWorld, edit: Edit, now: str) -> ReservationWorld:

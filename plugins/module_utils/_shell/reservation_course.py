@@ -31,6 +31,8 @@ def hold_nodes(state: PassState) -> None:
         if step.new and step.title.reservation in state.blocked:
             continue
         with state.attempt(f"node {step.node.name}"):
+            if step.new:
+                state.secure(step.title.reservation)
             _, written = settle_node(
                 state.client,
                 step.node,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from .._adapters.api_resource import PODS
 from .._adapters.kube import KubeClient
@@ -15,22 +16,40 @@ from .._core.admission_canary import canary_pod, judge_failure, judge_injection,
 from .._core.checks import Check, stopping
 from .._core.errors import GpuopsError, PolicyBlocked
 from .._core.ledger import Ledger, load_ledger
+from .._core.lock import LOCK_FILE, LockDocument, read_lock
 from .._core.names import LEDGER_ROOT
 from .._core.reservation_access import Permission, judge_permission
 from .._core.reservation_objects import CANARY
 from .sources import Reach
 
 
-def confirm(reach: Reach) -> Ledger:
-    """Make sure that this is the cluster that the fleet's policy means; the ledger that says so.
+@dataclass(frozen=True)
+class Confirmed:
+    """What the fleet said of the cluster that was found to be the right one.
+
+    Attributes:
+        ledger: policy, records and the rest.
+        lock: who holds which pool.
+    """
+
+    ledger: Ledger
+    lock: LockDocument
+
+
+def confirm(reach: Reach) -> Confirmed:
+    """Make sure that this is the cluster that the fleet's policy means; what the fleet says of it.
 
     Raises:
         InputError: an option is missing.
         ObservationError: wrong-cluster-uid, wrong-cluster-name, ledger-invalid, what reading raises.
     """
-    ledger = load_ledger(reach.fleet.read((LEDGER_ROOT,)), reach.cluster)
+    branch = reach.fleet.branch
+    trees = reach.fleet.read_all({branch: (LEDGER_ROOT,), reach.lock_branch: (LOCK_FILE,)})
+    if not trees[branch].revision:
+        raise reach.fleet.branch_missing()
+    ledger = load_ledger(trees[branch], reach.cluster)
     confirm_cluster(reach.client, ledger.policy.spec.cluster_uid, reach.cluster)
-    return ledger
+    return Confirmed(ledger, read_lock(trees[reach.lock_branch]))
 
 
 def access_checks(

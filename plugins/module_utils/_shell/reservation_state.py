@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -47,6 +47,7 @@ class PassState:
         claims: how every Reservation was judged.
         steps: what is to become of each node.
         options: how to go about it.
+        secure: called with a Reservation's name before a node is taken for it; raises where it may not be.
         done: what was written, one sentence each, in order.
         notices: what somebody should know.
         failures: what could not be written, with the error.
@@ -60,6 +61,7 @@ class PassState:
     claims: Mapping[str, Claim]
     steps: tuple[NodeStep, ...]
     options: PassOptions
+    secure: Callable[[str], None]
     done: list[str] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     failures: list[tuple[str, GpuopsError]] = field(default_factory=list)

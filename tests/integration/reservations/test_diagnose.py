@@ -16,6 +16,7 @@ from ansible_collections.gpuops.reservations.tests.integration.reservations.stag
     bindings,
     example,
     pods,
+    refusal,
     until,
 )
 
@@ -259,6 +260,8 @@ def without_policy_binding(held: Stage) -> Iterator[Stage]:
     yield held
     metadata = {"name": there["metadata"]["name"], "labels": there["metadata"].get("labels", {})}
     held.admin.create(path.rpartition("/")[0], {**there, "metadata": metadata})
+    # In force a moment later: until then Pods that should be injected are refused.
+    until("the binding is in force", lambda: not refusal(lambda: held.reconcile(check_mode=True)))
 
 
 def test_a_policy_that_is_not_bound_comes_first(without_policy_binding: Stage) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,7 +36,9 @@ class MemoryReach:
 def use(monkeypatch: pytest.MonkeyPatch, cluster: MemoryCluster) -> None:
     """Let the module's work run on this cluster."""
     monkeypatch.setattr(reservation, "Reach", lambda _params: MemoryReach(cluster))
-    monkeypatch.setattr(reservation, "confirm", lambda _reach: None)
+    ledger = SimpleNamespace(policy=SimpleNamespace(pools={}))
+    confirmed = SimpleNamespace(ledger=ledger, lock=SimpleNamespace(pools={}))
+    monkeypatch.setattr(reservation, "confirm", lambda _reach: confirmed)
 
 
 def reconcile(**given: Any) -> Outcome:
