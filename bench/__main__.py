@@ -86,8 +86,7 @@ def measured(
         for one in chosen:
             if round_ >= one.runs:
                 continue
-            if one.proves:
-                load.freshen(client, shape)
+            load.freshen(client, shape)  # before each, so that each meets a server that has just written
             log = logs / f"{shape.name}-{one.name.replace(' ', '-')}.log"
             run = measure.run(one, log)
             runs[one.name].append(run)

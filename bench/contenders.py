@@ -45,7 +45,6 @@ class Contender:
         command: the command.
         environment: its whole environment.
         runs: how often it is measured; the best run counts.
-        proves: whether it needs fresh heartbeats, and its success is an answer about the fleet.
     """
 
     name: str
@@ -53,7 +52,6 @@ class Contender:
     command: tuple[str, ...]
     environment: dict[str, str] = field(repr=False)
     runs: int = 3
-    proves: bool = False
 
 
 def contenders(work: Path, kubeconfig: Path, fleet: Path, alerts_url: str) -> list[Contender]:
@@ -108,14 +106,13 @@ def contenders(work: Path, kubeconfig: Path, fleet: Path, alerts_url: str) -> li
     by_tasks = "ansible-playbook with a kubernetes.core.k8s_info task for each list"
     return [
         Contender("raw", one_by_one, ("bash", "-ec", raw), environment),
-        Contender("module", "gpu_invariant alone: observe, prove, report", module, environment, proves=True),
+        Contender("module", "gpu_invariant alone: observe, prove, report", module, environment),
         Contender("empty play", "ansible-playbook without a task", playbook("empty", []), environment),
         Contender(
             "gpu_invariant",
             "ansible-playbook with one gpu_invariant task",
             playbook("proof", [proof]),
             environment,
-            proves=True,
         ),
         Contender("naive", by_tasks, playbook("naive", naive), environment, runs=1),
     ]
