@@ -90,7 +90,7 @@ def _spawn(
     lab.logs.mkdir(parents=True, exist_ok=True)
     with lab.log(name).open("ab") as log:
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -104,6 +104,19 @@ def _spawn(
                 f"{name} cannot be started: {command[0]}: {error.strerror}",
                 "if a file of the build cache was removed, remove the rest of it too and start again",
             ) from error
+    _wait_for_mark(process.pid)
+    return process
+
+
+def _wait_for_mark(pid: int) -> None:
+    """Return once the new program's environment can be read, or it has ended.
+
+    The kernel lets the parent go on a moment earlier, and a process without its mark would not be found.
+    """
+    with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+        process = psutil.Process(pid)
+        while _FOLDER not in process.environ():
+            time.sleep(0.001)
 
 
 def recorded(lab: LabDirectory) -> dict[str, Record]:
@@ -162,7 +175,7 @@ def freeze(wanted: Sequence[psutil.Process]) -> None:
     """Stop processes in their tracks, and return once every thread of them stands still. Raises LabError."""
     _signal(wanted, signal.SIGSTOP)
     deadline = time.monotonic() + 5
-    while not all(state in "tTZX" for process in wanted for state in _thread_states(process.pid)):
+    while not all(_stands_still(process) for process in wanted):
         if time.monotonic() > deadline:
             numbers = ", ".join(str(process.pid) for process in wanted)
             raise LabError(f"processes {numbers} do not all stand still after 5 s", "run lab-down and lab-up")
@@ -172,6 +185,12 @@ def freeze(wanted: Sequence[psutil.Process]) -> None:
 def thaw(wanted: Sequence[psutil.Process]) -> None:
     """Let frozen processes go on."""
     _signal(wanted, signal.SIGCONT)
+
+
+def _stands_still(process: psutil.Process) -> bool:
+    states = _thread_states(process.pid)
+    # Of a process that lives, no state at all is one that could not be read, not one that stands still.
+    return all(state in "tTZX" for state in states) if states else _has_ended(process)
 
 
 def _thread_states(pid: int) -> list[str]:

@@ -103,7 +103,9 @@ def test_another_lab_s_processes_stay(lab: LabDirectory, tmp_path: Path) -> None
 
 def test_frozen_it_stands_still_and_thawed_it_goes_on(lab: LabDirectory) -> None:
     record = processes.start(lab, "one", SLEEP, ENVIRONMENT)
-    processes.freeze(processes.everything(lab))
+    found = processes.everything(lab)
+    assert [process.pid for process in found] == [record.pid], "a process is found as soon as it is started"
+    processes.freeze(found)
     assert psutil.Process(record.pid).status() == psutil.STATUS_STOPPED
     processes.thaw(processes.everything(lab))
     eventually(lambda: psutil.Process(record.pid).status() != psutil.STATUS_STOPPED)
