@@ -47,6 +47,10 @@ HELM_RELEASES: Final = ApiResource("helm.toolkit.fluxcd.io", "v2", "helmreleases
 RESERVATIONS: Final = ApiResource("scheduling.coreweave.cloud", "v1alpha1", "reservations")
 RESERVATION_BINDINGS: Final = ApiResource("scheduling.coreweave.cloud", "v1alpha1", "reservationbindings")
 CUSTOM_RESOURCE_DEFINITIONS: Final = ApiResource("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+ADMISSION_POLICIES: Final = ApiResource("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies")
+ADMISSION_BINDINGS: Final = ApiResource(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"
+)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from .api_resource import (
     ApiResource,
 )
 from .device_pods import PLUGIN_NAMESPACES, has_device
+from .fence_objects import read_fences
 from .gate_objects import read_gate_copies
 from .guest_objects import RawInstance, RawKubeVirt, RawMachine
 from .kube import KubeClient
@@ -166,6 +167,7 @@ def _readers(client: KubeClient) -> dict[str, Callable[[], Any]]:
         "vmis": lambda: _guests(client, VIRTUAL_MACHINE_INSTANCES, RawInstance),
         "kubevirts": lambda: _guests(client, KUBEVIRTS, RawKubeVirt),
         "gate_copies": lambda: read_gate_copies(client),
+        "fences": lambda: read_fences(client),
         **{name: config_map(*where) for name, where in _CONFIG_MAPS.items()},
         "server_version": client.version,
         "leases": lists(LEASES, Lease, "kube-node-lease"),

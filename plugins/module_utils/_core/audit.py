@@ -13,6 +13,7 @@ from . import finding_ids as ids
 from .alert_check import Select
 from .checks import Check
 from .claims import usage_by_namespace
+from .fence_audit import fence_findings
 from .finding import Finding
 from .gate_audit import gate_findings
 from .invariant import prove_in
@@ -142,6 +143,7 @@ def audit_in(
     for proof in proofs.values():
         found.extend(_of_pool(proof, world))
     found.extend(gate_findings(world, policy.spec.creation_control if policy else "gate"))
+    found.extend(fence_findings(world, names))
     found.extend(_of_time(world, names, smoked or {}))
     return AuditReport(
         cluster=world.snapshot.cluster,

@@ -43,7 +43,7 @@ def _following(gate: Gate, state: GateState, world: World) -> bool:
         return state.file == "open" and not use_of(lock, gate).closed_for
     users = use_of(lock, gate).closed_for
     began = [instant(held.since) for held in lock.pools.values() if held.ticket in users]
-    return any(since is not None and now - since <= FOLLOWS_WITHIN for since in began)
+    return any(since is not None and abs(now - since) <= FOLLOWS_WITHIN for since in began)
 
 
 def _finding(gate: Gate, state: GateState, fault: str, expected: str, *, following: bool) -> Finding:

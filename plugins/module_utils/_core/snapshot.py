@@ -23,6 +23,7 @@ from .cluster_objects import (
     VirtualMachineInstance,
 )
 from .errors import ObservationError
+from .fence_objects import FencesInstalled
 from .fleet_files import FleetTree
 from .strict_model import ObservedModel, ValidationError
 
@@ -80,6 +81,7 @@ class ClusterObserved(ObservedModel):
     cluster_config: ConfigMap | None = None
     capacity_fence: ConfigMap | None = None
     gate_copies: GateCopies = GateCopies()
+    fences: FencesInstalled = FencesInstalled()
 
 
 class Snapshot(ObservedModel):

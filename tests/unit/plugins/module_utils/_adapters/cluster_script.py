@@ -75,4 +75,8 @@ def script_cluster(server: ScriptedServer) -> None:
     release = "/apis/helm.toolkit.fluxcd.io/v2/namespaces/kube-dc/helmreleases/kube-dc"
     server.on("GET", release, status(404, "NotFound", "no", name="kube-dc", kind="helmreleases"))
     backend = "/apis/apps/v1/namespaces/kube-dc/deployments/kube-dc-backend"
+    for kind in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
+        for name in ("gpuops-creation-fence", "gpuops-entitlement-fence"):
+            path = f"/apis/admissionregistration.k8s.io/v1/{kind}/{name}"
+            server.on("GET", path, status(404, "NotFound", "no", name=name, kind=kind))
     server.on("GET", backend, status(404, "NotFound", "no", name="kube-dc-backend", kind="deployments"))

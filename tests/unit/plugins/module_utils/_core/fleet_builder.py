@@ -12,6 +12,7 @@ from typing import Any
 import jmespath
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.document import Problem
+from ansible_collections.gpuops.reservations.plugins.module_utils._core.fence_objects import FENCE_POLICIES
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.fleet_files import (
     FleetFile,
     FleetTree,
@@ -110,6 +111,20 @@ def record(
     }
 
 
+def fence_policy(name: str, **changes: Any) -> Doc:
+    """One fence's admission policy with its binding, as role platform installs them."""
+    return {
+        "name": name,
+        "failure_policy": "Fail",
+        "bound_to": name,
+        "actions": ["Deny"],
+        "narrowed": False,
+        "parameters": "gpuops-system/capacity-fence",
+        "without_parameters": "Deny",
+        **changes,
+    }
+
+
 def order_of(ticket: str, organization: str, devices: int, **changes: Any) -> Order:
     spec = {
         "organization": organization,
@@ -197,6 +212,7 @@ class Fleet:
         }
         self.gates = {"GPU_VM_CREATION_ENABLED": "true", "GPU_SHARED_CREATION_ENABLED": "true"}
         self.fence: dict[str, str] | None = None
+        self.fence_policies: Doc = {"readable": False}
         self.policy: Doc | None = None
         self.records: dict[str, Doc] = {}
         self.freezes: dict[str, Doc] = {}
@@ -339,6 +355,14 @@ class Fleet:
             "findings": ["stale-capacity"],
             "thawed": thawed,
         }
+        return self
+
+    def with_fences(self, control: str = "both") -> Fleet:
+        """The policy's creationControl, and fences that are installed and stand for nobody."""
+        assert self.policy is not None
+        self.policy["spec"]["creationControl"] = control
+        self.fence = {"operators": "group:gpuops", "observers": ""}
+        self.fence_policies = {"readable": True, "policies": [fence_policy(name) for name in FENCE_POLICIES]}
         return self
 
     def pod(
@@ -538,6 +562,7 @@ class Fleet:
             "cluster_config": None if config is None else _config_map("cluster-config", config),
             "capacity_fence": None if self.fence is None else _config_map("capacity-fence", self.fence),
             "gate_copies": self.gate_copies,
+            "fences": self.fence_policies,
         }
 
     def snapshot(self) -> Snapshot:

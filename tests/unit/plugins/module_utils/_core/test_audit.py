@@ -253,8 +253,7 @@ def bent(*bends: Any) -> Fleet:
 
 def control(value: str) -> Any:
     def bend(fleet: Fleet) -> None:
-        assert fleet.policy is not None
-        fleet.policy["spec"]["creationControl"] = value
+        fleet.with_fences(value)
 
     return bend
 
@@ -321,6 +320,8 @@ def test_a_gate_that_is_just_being_closed_for_the_locks_ticket_is_only_a_warning
     assert closing.lock is not None
     closing.lock["pools"]["h100-vm"]["since"] = "2026-11-10T11:44:59Z"
     assert found(run(closing)) == UNEXPECTED, "copies that never followed are no run under way"
+    closing.lock["pools"]["h100-vm"]["since"] = "2026-11-10T13:00:00Z"
+    assert found(run(closing)) == UNEXPECTED, "nor is a lock that was taken in the future"
 
 
 def test_a_gate_that_somebody_opened_under_a_ticket_is_an_error_at_once() -> None:
