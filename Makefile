@@ -42,7 +42,9 @@ test-all: setup ## the same, then the long suites: matrix, packaging, every inte
 	@scripts/test all
 
 .PHONY: check
-check: lint types unit ## the fast loop: lint, types, unit tests; no lab
+check: setup ## the fast loop: lint, types, unit tests but the exhaustive ones; no lab
+	@$(MAKE) -j2 --output-sync=target lint types
+	$(PYTEST) tests/unit -n 2 -m "not slow"
 
 .PHONY: lint
 lint: setup

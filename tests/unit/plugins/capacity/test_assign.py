@@ -107,6 +107,7 @@ def test_an_assignment_writes_as_often_as_it_is_killed_below(world: CapacityWorl
     assert len(watcher.sites) == WRITES, watcher.sites
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, WRITES + 1))
 def test_killed_at_a_call_site_that_writes_and_run_again(world: CapacityWorld, number: int) -> None:
     world.server.lag = number % 3
