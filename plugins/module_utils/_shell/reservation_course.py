@@ -12,7 +12,7 @@ from typing import Any
 
 from .._adapters.api_resource import EVENTS
 from .._adapters.observe_reservations import observe_placed_pods
-from .._core.errors import ConflictError, PolicyBlocked
+from .._core.errors import ConflictError, ObservationError, PolicyBlocked
 from .._core.reservation_claims import foreign_taint
 from .._core.reservation_marks import drain_patch, free_patch, hold_patch, sets_no_execute
 from .._core.reservation_notice import Notice, bindings_to_tell, event_of
@@ -77,10 +77,9 @@ def _consented(state: PassState, node: ReservableNode, patch: dict[str, Any] | N
 def drain_nodes(state: PassState) -> None:
     """Tell the tenant, cordon, evict where that is wanted, and free what nothing waits for."""
     steps = state.of_kind("drain")
-    for step in steps:
-        _tell_and_cordon(state, step)
     if not steps:
         return
+    cordoned = {step.node.name: _tell_and_cordon(state, step) for step in steps}
     # A Pod may have come between the first look and the cordon: nothing is freed on the first look's word.
     placed = state.world.placed if state.options.check_mode else observe_placed_pods(state.client)
     for step in steps:
@@ -88,20 +87,23 @@ def drain_nodes(state: PassState) -> None:
         if step.evict and waiting:
             waiting = _evict(state, step, placed)
         freed = False
-        if not waiting and not any(what == f"node {step.node.name}" for what, _ in state.failures):
-            with state.attempt(f"node {step.node.name}"):
-                freed = _free(state, step)
+        node = cordoned[step.node.name]
+        if not waiting and node is not None:
+            with state.attempt(f"node {node.name}"):
+                freed = _free(state, step, node)
         if not freed:
             state.record(step, "Draining", len(waiting))
     for step in state.of_kind("freeze"):
         state.record(step, "Draining", len(step.waiting))
 
 
-def _tell_and_cordon(state: PassState, step: NodeStep) -> None:
+def _tell_and_cordon(state: PassState, step: NodeStep) -> ReservableNode | None:
+    """The node as it is then; None where the tenant could not be told, or the node not be cordoned."""
+    cordoned: ReservableNode | None = None
     with state.attempt(f"node {step.node.name}"):
         if step.notice is not None:
             _tell(state, step.notice)
-        _, written = settle_node(
+        cordoned, written = settle_node(
             state.client,
             step.node,
             lambda node: _consented(state, node, drain_patch(node, step.title, state.options.now)),
@@ -109,6 +111,7 @@ def _tell_and_cordon(state: PassState, step: NodeStep) -> None:
         )
         if written:
             state.done.append(f"cordon node {step.node.name}")
+    return cordoned
 
 
 def _tell(state: PassState, notice: Notice) -> None:
@@ -154,8 +157,8 @@ def _evict(state: PassState, step: NodeStep, placed: PlacedPods) -> tuple[Any, .
     return waiting
 
 
-def _free(state: PassState, step: NodeStep) -> bool:
-    node, title = step.node, step.title
+def _free(state: PassState, step: NodeStep, node: ReservableNode) -> bool:
+    title = step.title
     if state.options.check_mode:
         state.done += [text for text in step_text(step) if text.startswith("release ")]
         return True
@@ -164,9 +167,11 @@ def _free(state: PassState, step: NodeStep) -> bool:
         mine = current.reserved_by in ("", title.reservation)
         return free_patch(current, title) if mine else None
 
-    current = state.client.get(f"/api/v1/nodes/{node.name}", ReservableNode)
-    if current is not None:
-        settle_node(state.client, current, patch)
+    try:
+        settle_node(state.client, node, patch)
+    except ObservationError as error:
+        if error.code != "object-gone":  # what is gone carries nothing any more
+            raise
     state.done.append(
         f"release node {node.name} of Reservation {title.reservation}: label, taint and cordon go"
     )

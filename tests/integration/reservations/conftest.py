@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.gpuops.reservations.tests.integration.reservations.attack_stage import (
+    editing_namespaces,
+    set_up,
+)
 from ansible_collections.gpuops.reservations.tests.integration.reservations.stage import Stage, stage_of
 from lab.directory import CHECKOUT, LabDirectory
 
@@ -54,3 +58,23 @@ def whole_stage(lab: LabDirectory) -> Stage:
 def stage(whole_stage: Stage) -> Stage:
     whole_stage.clear()
     return whole_stage
+
+
+@pytest.fixture(scope="module")
+def reserved(whole_stage: Stage) -> Iterator[Stage]:
+    """Two tenants with nodes of their own, for all attacks of a file."""
+    set_up(whole_stage)
+    yield whole_stage
+    whole_stage.clear()
+
+
+@pytest.fixture
+def attack(reserved: Stage) -> Iterator[Stage]:
+    yield reserved
+    reserved.clear_workloads()
+
+
+@pytest.fixture
+def namespace_editor(reserved: Stage) -> Iterator[Stage]:
+    with editing_namespaces(reserved) as stage:
+        yield stage

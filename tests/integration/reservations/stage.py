@@ -44,6 +44,18 @@ NODES = "/api/v1/nodes"
 EXAMPLES = CHECKOUT / "lab" / "fixture" / "examples"
 TRAINING = tuple(f"train-0{number}" for number in range(1, 7))
 TENANTS = ("tenant-foo", "tenant-bar")
+WORKLOADS = (  # owners before what they own, which they would make again
+    "/apis/batch/v1/namespaces/{tenant}/cronjobs",
+    "/apis/batch/v1/namespaces/{tenant}/jobs",
+    "/apis/apps/v1/namespaces/{tenant}/deployments",
+    "/apis/apps/v1/namespaces/{tenant}/daemonsets",
+    "/apis/apps/v1/namespaces/{tenant}/statefulsets",
+    "/apis/apps/v1/namespaces/{tenant}/replicasets",
+    "/api/v1/namespaces/{tenant}/replicationcontrollers",
+    "/apis/policy/v1/namespaces/{tenant}/poddisruptionbudgets",
+    "/api/v1/namespaces/{tenant}/resourcequotas",
+    "/api/v1/namespaces/{tenant}/pods",
+)
 
 
 def example(name: str) -> Json:
@@ -221,17 +233,8 @@ class Stage:
     def clear(self) -> None:
         """No Pods, bindings or Reservations, and nodes as the fixture has them."""
         for tenant in TENANTS:
-            for path in (
-                f"/apis/apps/v1/namespaces/{tenant}/deployments",
-                f"/apis/apps/v1/namespaces/{tenant}/daemonsets",
-                f"/apis/apps/v1/namespaces/{tenant}/statefulsets",
-                f"/apis/batch/v1/namespaces/{tenant}/jobs",
-                f"/apis/policy/v1/namespaces/{tenant}/poddisruptionbudgets",
-                f"/api/v1/namespaces/{tenant}/resourcequotas",
-                bindings(tenant),
-                pods(tenant),
-            ):
-                self.admin.delete(path)
+            self.admin.delete(bindings(tenant))
+        self.clear_workloads(wait=False)
         for reservation in self.items(RESERVATIONS):
             name = reservation["metadata"]["name"]
             self.admin.patch(f"{RESERVATIONS}/{name}", {"metadata": {"finalizers": None}})
@@ -241,6 +244,14 @@ class Stage:
         for tenant in TENANTS:
             self.no_pods(tenant)
         until("no Reservations", lambda: not self.items(RESERVATIONS))
+
+    def clear_workloads(self, *, wait: bool = True) -> None:
+        """Whatever tenants run goes, with its quotas and budgets; bindings and Reservations stay."""
+        for tenant in TENANTS:
+            for path in WORKLOADS:
+                self.admin.delete(path.format(tenant=tenant))
+        for tenant in TENANTS if wait else ():
+            self.no_pods(tenant)
 
     def wipe(self, name: str) -> None:
         """Whatever tests left on a node goes."""

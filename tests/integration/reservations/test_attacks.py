@@ -8,11 +8,23 @@ attacks; train-01 and train-02 are tenant-foo's, train-03 is tenant-bar's, the o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from ansible_collections.gpuops.reservations.tests.integration.reservations.attack_stage import (
+    BAR,
+    FOO,
+    OWN,
+    POLICY,
+    VICTIMS,
+    allowed,
+    binding_of,
+    on,
+    required,
+    settled,
+    tolerating,
+)
 from ansible_collections.gpuops.reservations.tests.integration.reservations.stage import (
     GROUP,
     RESERVATIONS,
@@ -21,61 +33,10 @@ from ansible_collections.gpuops.reservations.tests.integration.reservations.stag
     client_of,
     pods,
     refusal,
-    stage_of,
     until,
 )
-from lab.directory import LabDirectory
 
 Json = dict[str, Any]
-
-FOO, BAR = "tenant-foo", "tenant-bar"
-VICTIMS = ("train-01", "train-02")
-OWN = "train-03"
-POLICY = "gpuops-reservation-"
-
-
-@pytest.fixture(scope="module")
-def reserved(lab: LabDirectory) -> Iterator[Stage]:
-    stage = stage_of(lab)
-    stage.clear()
-    stage.reserve("foo", FOO, list(VICTIMS))
-    stage.reserve("bar", BAR, [OWN])
-    stage.bind(FOO, "foo")
-    stage.bind(BAR, "bar")
-    stage.reconcile()
-    stage.injected(FOO)
-    stage.injected(BAR)
-    yield stage
-    stage.clear()
-
-
-@pytest.fixture
-def attack(reserved: Stage) -> Iterator[Stage]:
-    yield reserved
-    for namespace in (FOO, BAR):
-        for path in (
-            f"/apis/apps/v1/namespaces/{namespace}/daemonsets",
-            f"/apis/apps/v1/namespaces/{namespace}/deployments",
-            f"/apis/batch/v1/namespaces/{namespace}/jobs",
-            pods(namespace),
-        ):
-            reserved.admin.delete(path)
-        reserved.no_pods(namespace)
-
-
-def tolerating(**toleration: str) -> Json:
-    return {"tolerations": [toleration]}
-
-
-def required(*terms: Json) -> Json:
-    affinity = {
-        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
-    }
-    return {"affinity": affinity}
-
-
-def on(key: str, operator: str, *values: str) -> Json:
-    return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
 
 
 # Tolerations at creation: refused
@@ -203,7 +164,6 @@ def test_a_node_that_is_named_at_creation_is_refused(attack: Stage) -> None:
 @pytest.mark.parametrize("route", ["pods/binding", "bindings"])
 def test_binding_by_hand_is_refused_even_with_the_permission(attack: Stage, route: str) -> None:
     attack.tenants[BAR].create(pods(BAR), attack.pod("mine", BAR, schedulerName="my-own"))
-    _allow(attack, BAR, [{"apiGroups": [""], "resources": ["pods/binding", "bindings"], "verbs": ["create"]}])
     document = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -211,69 +171,14 @@ def test_binding_by_hand_is_refused_even_with_the_permission(attack: Stage, rout
         "target": {"apiVersion": "v1", "kind": "Node", "name": VICTIMS[0]},
     }
     path = f"{pods(BAR)}/mine/binding" if route == "pods/binding" else f"/api/v1/namespaces/{BAR}/bindings"
-    said = until(
-        "RBAC allows it", lambda: _not_rbac(refusal(lambda: attack.tenants[BAR].create(path, document)))
-    )
+    rules = [{"apiGroups": [""], "resources": ["pods/binding", "bindings"], "verbs": ["create"]}]
+    with allowed(attack, BAR, rules):
+        said = refusal(lambda: attack.tenants[BAR].create(path, document))
     assert f"{POLICY}pod-bindings" in said
     assert attack.node_of("mine", BAR) == ""
 
 
-def _not_rbac(said: str) -> str:
-    return "" if "cannot create resource" in said else said
-
-
-def _allow(stage: Stage, namespace: str, rules: list[Json], name: str = "attack") -> None:
-    """What a careless administrator might give a tenant."""
-    group = "/apis/rbac.authorization.k8s.io/v1"
-    for path, document in (
-        (f"{group}/namespaces/{namespace}/roles", {"kind": "Role", "rules": rules}),
-        (
-            f"{group}/namespaces/{namespace}/rolebindings",
-            {
-                "kind": "RoleBinding",
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": namespace}],
-            },
-        ),
-    ):
-        stage.admin.delete(f"{path}/{name}")
-        body = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": name}, **document}
-        stage.admin.create(path, body)
-
-
 # Who is whose: refused
-
-
-@pytest.fixture
-def namespace_editor(reserved: Stage) -> Iterator[Stage]:
-    """tenant-bar may create and change Namespaces, as on platforms where tenants do so themselves."""
-    group = "/apis/rbac.authorization.k8s.io/v1"
-    rules = [
-        {
-            "apiGroups": [""],
-            "resources": ["namespaces", "namespaces/status", "namespaces/finalize"],
-            "verbs": ["*"],
-        }
-    ]
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": "attack-ns"},
-    }
-    reserved.admin.create(f"{group}/clusterroles", {**role, "rules": rules})
-    reserved.admin.create(
-        f"{group}/clusterrolebindings",
-        {
-            **role,
-            "kind": "ClusterRoleBinding",
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "attack-ns"},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": BAR}],
-        },
-    )
-    until("it may", lambda: reserved.tenants[BAR].access_review("update", "namespaces"))
-    yield reserved
-    for kind in ("clusterroles", "clusterrolebindings"):
-        reserved.admin.delete(f"{group}/{kind}/attack-ns")
 
 
 @pytest.mark.parametrize("part", ["", "/status", "/finalize"])
@@ -314,7 +219,7 @@ def test_an_administrator_may_not_make_a_tenant_of_the_platform_or_of_nobody(res
 
 
 def test_a_foreign_reservation_cannot_be_bound(attack: Stage) -> None:
-    document = _binding("thief", BAR, "foo")
+    document = binding_of("thief", BAR, "foo")
     assert f"{POLICY}bindings" in refusal(lambda: attack.tenants[BAR].create(bindings(BAR), document))
 
 
@@ -325,23 +230,14 @@ def test_a_binding_cannot_be_turned_to_a_foreign_reservation(attack: Stage) -> N
 
 
 def test_a_foreign_namespace_cannot_be_bound(attack: Stage) -> None:
-    said = refusal(lambda: attack.tenants[BAR].create(bindings(FOO), _binding("thief", FOO, "bar")))
+    said = refusal(lambda: attack.tenants[BAR].create(bindings(FOO), binding_of("thief", FOO, "bar")))
     assert "cannot create resource" in said
 
 
 def test_a_namespace_of_the_platform_cannot_be_bound_by_anybody(attack: Stage) -> None:
-    document = _binding("platform", "kube-system", "bar")
+    document = binding_of("platform", "kube-system", "bar")
     said = refusal(lambda: attack.admin.create(bindings("kube-system"), document))
     assert f"{POLICY}platform-namespaces" in said
-
-
-def _binding(name: str, namespace: str, reservation: str) -> Json:
-    return {
-        "apiVersion": "scheduling.coreweave.cloud/v1alpha1",
-        "kind": "ReservationBinding",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"reservationName": reservation, "podSelector": {}},
-    }
 
 
 def test_the_reservations_themselves_are_not_a_tenant_s(attack: Stage) -> None:
@@ -362,18 +258,6 @@ def test_nodes_and_evictions_are_not_a_tenant_s(attack: Stage) -> None:
 
 
 # Wishes about nodes: admitted, and harmless
-
-
-def settled(stage: Stage, name: str) -> str:
-    """The node of a Pod once the scheduler has looked at it; "waits" where it found none."""
-
-    def look() -> str:
-        pod = stage.get(f"{pods(BAR)}/{name}")
-        conditions = pod.get("status", {}).get("conditions", [])
-        looked = any(one.get("reason") == "Unschedulable" for one in conditions)
-        return str(pod["spec"].get("nodeName") or ("waits" if looked else ""))
-
-    return until(f"the scheduler has looked at {name}", look)
 
 
 WISHES = {
@@ -504,13 +388,13 @@ def test_a_foreign_tenant_s_label_on_a_pod_gets_nothing(attack: Stage) -> None:
     assert node not in VICTIMS
 
 
-def test_an_unlabelled_namespace_gets_nothing_from_a_binding(attack: Stage) -> None:
+def test_an_unlabelled_namespace_gets_nothing_from_abinding_of(attack: Stage) -> None:
     """Nothing that a tenant can write makes it a tenant: not the binding, not the namespace's name."""
     attack.admin.create(
         "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant-foo-2"}}
     )
     try:
-        attack.admin.create(bindings("tenant-foo-2"), _binding("claim", "tenant-foo-2", "foo"))
+        attack.admin.create(bindings("tenant-foo-2"), binding_of("claim", "tenant-foo-2", "foo"))
         document = attack.pod("stray", FOO)
         document["metadata"]["namespace"] = "tenant-foo-2"
         until(
@@ -526,7 +410,7 @@ def test_an_unlabelled_namespace_gets_nothing_from_a_binding(attack: Stage) -> N
 
 def test_an_owner_reference_to_a_reservation_deletes_nothing(attack: Stage) -> None:
     uid = attack.get(f"{RESERVATIONS}/foo")["metadata"]["uid"]
-    document = _binding("leech", BAR, "bar")
+    document = binding_of("leech", BAR, "bar")
     reference = {"apiVersion": GROUP.removeprefix("/apis/"), "kind": "Reservation", "name": "foo", "uid": uid}
     document["metadata"]["ownerReferences"] = [reference]
     attack.tenants[BAR].create(bindings(BAR), document)

@@ -151,6 +151,20 @@ def test_a_budget_that_allows_nothing_holds_the_eviction(held: Stage) -> None:
     assert free(held, "train-04")
 
 
+def test_two_budgets_over_one_pod_are_named_as_what_never_resolves(held: Stage) -> None:
+    fill(held, "train-04")
+    path = f"/apis/policy/v1/namespaces/{FOO}/poddisruptionbudgets"
+    for name in ("one", "two"):
+        selector = {"matchLabels": {"app.kubernetes.io/managed-by": FOO}}
+        budget = {"metadata": {"name": name}, "spec": {"minAvailable": 0, "selector": selector}}
+        held.admin.create(path, {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **budget})
+    held.edit_reservation("foo", reservedNodes=["train-01"], evictOnRelease=True)
+    outcome = held.reconcile()
+    [said] = [one for one in outcome.result["notices"] if one["kind"] == "eviction"]
+    assert f"{FOO}/job: more than one PodDisruptionBudget covers it" in said["message"]
+    assert phases(held)["train-04"] == "Draining"
+
+
 def test_eviction_that_is_switched_on_during_a_drain_takes_effect(held: Stage) -> None:
     fill(held, "train-04")
     held.edit_reservation("foo", reservedNodes=["train-01"])

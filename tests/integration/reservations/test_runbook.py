@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -43,14 +44,22 @@ AFFINITY = {
 TOLERATION = {"key": "reserved", "operator": "Equal", "value": FOO, "effect": "NoSchedule"}
 
 
-@pytest.fixture
-def runbook(stage: Stage) -> Stage:
+@pytest.fixture(scope="module")
+def reconciled(whole_stage: Stage) -> Iterator[Stage]:
     """The runbook's Reservation and binding, reconciled by its playbook."""
-    stage.admin.create(RESERVATIONS, example("reservation"))
-    stage.tenants[FOO].create(bindings(FOO), example("reservationbinding"))
-    stage.play("reservations")
-    stage.injected(FOO)
-    return stage
+    whole_stage.clear()
+    whole_stage.admin.create(RESERVATIONS, example("reservation"))
+    whole_stage.tenants[FOO].create(bindings(FOO), example("reservationbinding"))
+    whole_stage.play("reservations")
+    whole_stage.injected(FOO)
+    yield whole_stage
+    whole_stage.clear()
+
+
+@pytest.fixture
+def runbook(reconciled: Stage) -> Iterator[Stage]:
+    yield reconciled
+    reconciled.clear_workloads()
 
 
 def test_reserved_nodes_carry_label_and_taint_and_the_others_nothing(runbook: Stage) -> None:

@@ -82,6 +82,8 @@ PATHS: Mapping[str, str] = {
 CORDON = "gpuops.reservations/cordon"
 LONGEST_PAUSE = 30.0
 WATCH_SECONDS = 240
+RESUMES = 3
+"""So many failures in a row, and the list is read again: after a restored backup no version is right."""
 Json = dict[str, Any]
 
 
@@ -267,24 +269,34 @@ def follow(server: Server, kind: str, mirror: Mirror, changed: Any, stop: thread
                 documents, version = server.list(PATHS[kind])
                 if mirror.see_all(kind, documents):
                     changed()
+            heard = False
             for change in server.watch(PATHS[kind], version):
-                failures = 0
+                heard, failures = True, 0
                 version = change["object"]["metadata"]["resourceVersion"]
-                if change["type"] == "BOOKMARK":
-                    continue
-                if mirror.see(kind, change["object"], gone=change["type"] == "DELETED"):
+                if change["type"] != "BOOKMARK" and mirror.see(
+                    kind, change["object"], gone=change["type"] == "DELETED"
+                ):
                     changed()
                 if stop.is_set():
                     return
+            if heard:
+                continue
+            ended = "the watch ended without a word"
         except Expired:
-            log.info("%s: the version %s has expired, listing again", kind, version)
-            version = ""
+            ended, version = f"the version {version} has expired, listing again", ""
         except (OSError, ValueError, KeyError) as error:
-            # Whatever ended the watch: it is begun again, and resumes.
-            failures += 1
-            pause = min(LONGEST_PAUSE, 0.5 * 2**failures)
-            log.warning("%s: %s; trying again in %.0f s", kind, error, pause)
-            stop.wait(pause)
+            ended = str(error)
+        failures += 1
+        if failures >= RESUMES:
+            version = ""
+        _pause(kind, ended, failures, stop)
+
+
+def _pause(kind: str, ended: str, failures: int, stop: threading.Event) -> None:
+    """Wait longer each time, so that a server that ends every watch at once is not asked for ever."""
+    pause = min(LONGEST_PAUSE, 0.5 * 2 ** min(failures, 10))
+    log.warning("%s: %s; going on in %.0f s", kind, ended, pause)
+    stop.wait(pause)
 
 
 async def main(queue: asyncio.Queue[Any], args: dict[str, Any]) -> None:

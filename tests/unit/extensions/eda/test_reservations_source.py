@@ -161,6 +161,45 @@ def test_an_expired_version_lists_again_and_tells_what_was_missed(monkeypatch: p
     assert told == 2
 
 
+def test_what_goes_on_failing_is_listed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a backup was restored the version to resume from may never come."""
+    future = OSError("504: Too large resource version")
+    server, _ = followed(monkeypatch, ([node()], "900"), future, future, future, ([node()], "5"))
+    assert server.asked == ["list", "watch 900", "watch 900", "watch 900", "list", "watch 5"]
+
+
+class Waiting(threading.Event):
+    """Remembers how long it was waited for, and waits for nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.pauses.append(timeout or 0.0)
+        return self.is_set()
+
+
+@pytest.mark.parametrize(
+    "answer", [OSError("refused"), (), Expired("x")], ids=["errors", "silence", "expiry"]
+)
+def test_a_server_that_ends_everything_is_asked_less_and_less(answer: Any) -> None:
+    stop = Waiting()
+    again = [answer, ([node()], "5")] if isinstance(answer, Expired) else [answer]
+    server = ScriptedServer(stop, ([node()], "5"), *(again * 9))
+    follow(server, "Node", Mirror(), lambda: None, stop)  # type: ignore[arg-type]
+    assert stop.pauses[:6] == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
+    assert max(stop.pauses) == 30.0
+
+
+def test_a_word_of_the_server_makes_the_next_pause_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = Waiting()
+    heard = [event("BOOKMARK", {"metadata": {"resourceVersion": "20"}})]
+    server = ScriptedServer(stop, ([node()], "5"), OSError("x"), OSError("x"), heard, OSError("x"))
+    follow(server, "Node", Mirror(), lambda: None, stop)  # type: ignore[arg-type]
+    assert stop.pauses[:3] == [1.0, 2.0, 1.0]
+
+
 def test_a_list_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     server, _ = followed(monkeypatch, OSError("403"), ([node()], "5"))
     assert server.asked == ["list", "list", "watch 5"]

@@ -126,6 +126,26 @@ def test_release_order_tell_cordon_look_again_free(cluster: MemoryCluster) -> No
     assert marks(cluster, "n2") == FREE
 
 
+def test_a_release_reads_no_node_again_and_one_that_goes_is_released(cluster: MemoryCluster) -> None:
+    reserve(cluster, "foo", FOO, "n1", "n2", "n3")
+    reconcile()
+    edit(cluster, "foo", reservedNodes=["n1"])
+    cluster.reads.clear()
+    written: list[str] = []
+
+    def go(path: str) -> None:
+        written.append(path)
+        if written.count(f"{NODES}/n3") == 2:  # cordoned, and about to be freed
+            cluster.on_write = None
+            cluster.remove(f"{NODES}/n3")
+
+    cluster.on_write = go
+    outcome = reconcile()
+    assert [path for _, path in cluster.reads if path.startswith(f"{NODES}/")] == []
+    assert marks(cluster, "n2") == FREE
+    assert [node["name"] for node in outcome.result["reservations"][0]["nodes"]] == ["n1"]
+
+
 def test_a_pod_that_comes_between_look_and_cordon_is_waited_for(cluster: MemoryCluster) -> None:
     reserve(cluster, "foo", FOO, "n1", "n2")
     reconcile()
