@@ -98,7 +98,7 @@ class ApiProxy:
                 return fault.status, {"Content-Type": "application/json"}, fault.body()
             status, answered, data = self._forward(method, target, headers, body)
             request.status, request.reached = status, True
-            if request.operation == "cordon" and status == 200:
+            if status == 200 and _cordons(request):
                 record.after_cordon()
             if fault is not None:
                 request.status = 0
@@ -136,6 +136,12 @@ class ApiProxy:
             )
         connection: http.client.HTTPSConnection = self._local.connection
         return connection
+
+
+def _cordons(request: Request) -> bool:
+    """Whether a patch made the node's cordon ours: a new one, or one that was there already."""
+    marks = ((request.body or {}).get("metadata") or {}).get("annotations") or {}
+    return request.operation == "cordon" or (request.operation == "patch_node" and any(marks.values()))
 
 
 def operation_of(method: str, path: str, body: Any) -> str:

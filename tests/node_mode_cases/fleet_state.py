@@ -41,7 +41,10 @@ _STYLES = {
 _ORDER = ("block", "expanded", "flow", "single", "double", "commented", "no_newline", "crlf", "bom")
 _STYLE_KEYS = (
     "style", "styles", "rule_style", "file_style", "format", "file_format", "line_ends", "line_endings",
-    "line_end", "eol", "newlines", "quoting", "quotes", "layout",
+    "line_end", "eol", "newlines", "quoting", "quotes", "layout", "rule_file_style", "rule_format", "written",
+)  # fmt: skip
+_TEXT_KEYS = (
+    "rule_text", "rule_file_text", "text", "rule_file", "file", "raw", "content", "yaml", "rule_yaml",
 )  # fmt: skip
 _RULES = {
     "present": "present", "ok": "present", "single": "present", "normal": "present",
@@ -272,7 +275,12 @@ def change_fleet(state: FleetState, section: Section, node: str) -> None:
     elif mode is not None:
         state.rules = {**state.rules, node: str(mode)}
     state.remote = _word(section, _REMOTES, state.remote, "remote")
-    state.rule = _word(section, _RULES, state.rule, "rule")
+    # A case may say under "rule" that it is written in another style, as it says that it is missing.
+    written = section.take("rule")
+    if isinstance(written, str) and written not in _RULES and written in _STYLES:
+        state.styles = _styles(written, section.where)
+    elif written is not None:
+        state.rule = _word(Section(section.where, {"rule": written}), _RULES, state.rule, "rule")
     styles = section.take(*_STYLE_KEYS)
     if styles is not None:
         state.styles = _styles(styles, section.where)
@@ -283,7 +291,7 @@ def change_fleet(state: FleetState, section: Section, node: str) -> None:
             raise NotUnderstood(f"{section.where}.rule_labels: does not know {', '.join(sorted(unknown))}")
         state.labels = dict(labels)
     state.rule_name = section.take("rule_name", default=state.rule_name)
-    state.rule_text = section.take("rule_text", "rule_file_text", "text", default=state.rule_text)
+    state.rule_text = section.take(*_TEXT_KEYS, default=state.rule_text)
     if section.has("node_modes", "GPU_NODE_MODES"):
         modes = section.take("node_modes", "GPU_NODE_MODES")
         state.node_modes = (

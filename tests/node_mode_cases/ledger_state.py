@@ -179,6 +179,9 @@ def _pools(pools: Any, node: str, where: str) -> dict[str, dict[str, int]]:
     if isinstance(pools, list):
         return {str(pool): {node: 2} for pool in pools}
     found: dict[str, dict[str, int]] = {}
+    named_so = [key for key in ("profile", "pool", "name", "id") if isinstance(pools.get(key), str)]
+    if named_so:
+        pools = {pools[named_so[0]]: {key: value for key, value in pools.items() if key != named_so[0]}}
     for pool, nodes in pools.items():
         named = nodes.get("nodes") if isinstance(nodes, Mapping) and "nodes" in nodes else nodes
         if isinstance(named, Mapping):

@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -82,9 +83,9 @@ def run(world: CaseWorld, when: Mapping[str, Any], *, defaults: bool = False) ->
     timeout = section.take("timeout", default="short")
     poll = section.take("poll")
     if not defaults:
-        arguments["timeout"] = SHORT_SECONDS if timeout == "short" else float(timeout)
+        arguments["timeout"] = SHORT_SECONDS if timeout == "short" else _seconds(timeout, "when.timeout")
         if poll is not None:
-            arguments["poll"] = float(poll)
+            arguments["poll"] = _seconds(poll, "when.poll")
     variables: dict[str, str] = {}
     if section.has("kubeconfig"):
         if section.take("kubeconfig") is not None:
@@ -102,6 +103,14 @@ def run(world: CaseWorld, when: Mapping[str, Any], *, defaults: bool = False) ->
     section.take("note")
     section.done()
     return _main(world, {key: value for key, value in arguments.items() if value is not None}, variables)
+
+
+def _seconds(value: Any, where: str) -> float:
+    """A length of time: seconds, or a number with s or m. Raises NotUnderstood."""
+    found = re.fullmatch(r"([0-9.]+) ?(s|m|min)?", str(value))
+    if found is None:
+        raise NotUnderstood(f"{where}: seconds, 10s or 15m, not {value!r}")
+    return float(found[1]) * (1 if found[2] in (None, "s") else 60)
 
 
 def _kubeconfig(world: CaseWorld) -> Any:

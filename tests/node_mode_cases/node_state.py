@@ -217,7 +217,8 @@ def _owner(value: Any, where: str) -> dict[str, Any]:
         raise NotUnderstood(f"{where}: an owner is namespace/kind/name, not {owner!r}")
     result = {
         "owner": owner,
-        "terminating": boolean(section.take("terminating", "deleting", default=False), where),
+        "terminating": bool(section.take("deletionTimestamp", "deletion_timestamp"))
+        or boolean(section.take("terminating", "deleting", "deleted", default=False), where),
         "phase": section.take("phase", default="Running"),
         "controller": boolean(section.take("controller", default=True), where),
         "node": section.take("node"),

@@ -76,7 +76,7 @@ def case_pod(entry: Any, fixtures: Mapping[str, Any], node: str, where: str) -> 
     terminating = boolean(
         section.take("terminating", "deleting", "deleted", "being_deleted", default=False), where
     )
-    if section.take("deletionTimestamp", "deletion_timestamp") is not None or phase == "Terminating":
+    if section.take("deletionTimestamp", "deletion_timestamp") or phase == "Terminating":
         terminating = True
     owners = _owners(section, where)
     spec = _spec(section, where)

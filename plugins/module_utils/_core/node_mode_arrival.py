@@ -48,16 +48,16 @@ def arrival_checks(node: str, to_mode: str, state: NodeState) -> tuple[Check, ..
         return guarded
     owners = owners_on(node, state.pods)
     active, expected = state.active or "nothing", state.expected or "nothing"
-    facts: tuple[tuple[str, bool, str], ...] = (
-        ("node-ready", state.ready, f"node {node} is {'' if state.ready else 'not '}Ready"),
-        ("label-active", active == to_mode, f"the active label says {active}"),
-        ("label-expected", expected == to_mode, f"the expected label says {expected}"),
-        ("plugin-owner", owners.sole(to_mode), f"plugin owners on {node}: {owners}"),
+    return (
+        *guarded,
+        _fact("node-ready", state.ready, f"node {node} is {'' if state.ready else 'not '}Ready", node),
+        _fact("label-active", active == to_mode, f"the active label says {active}", node),
+        _fact("label-expected", expected == to_mode, f"the expected label says {expected}", node),
+        _fact("plugin-owner", owners.sole(to_mode), f"plugin owners on {node}: {owners}", node),
     )
-    return (*guarded, *(_fact(node, identifier, holds, message) for identifier, holds, message in facts))
 
 
-def _fact(node: str, identifier: str, holds: bool, message: str) -> Check:
+def _fact(identifier: str, holds: bool, message: str, node: str) -> Check:
     status: Status = "pass" if holds else "fail"
     action = "" if holds else "see Flux (gpu-node-mode), NFD and the plugins' DaemonSets"
     return Check(id=identifier, status=status, message=message, next_action=action, object=f"node/{node}")

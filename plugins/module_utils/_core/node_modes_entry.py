@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 KEY: Final = "GPU_NODE_MODES"
-_LINE: Final = re.compile(rf"[ \t]*{KEY}[ \t]*=(?P<value>.*)")
+# Read as cluster_config reads settings: a byte order mark and "export" may stand before the key.
+_LINE: Final = re.compile(rf"\ufeff?[ \t]*(?:export[ \t]+)?{KEY}[ \t]*=(?P<value>[^\r]*)")
+_COMMENT: Final = re.compile(r"[ \t]#.*")
 _MODE: Final = re.compile(r"[A-Za-z0-9-]+")
+_NAME_CHARACTERS: Final = r"[A-Za-z0-9.-]"
 
 
 class EntryUnclear(ValueError):
@@ -47,17 +50,21 @@ def node_entry(text: str, node: str) -> ModeEntry | None:
         The entry, None where the node has none.
 
     Raises:
-        EntryUnclear: several entries for the node, or one without a readable mode.
+        EntryUnclear: several entries for the node, one without a readable mode, or a list that names the
+            node in another way than ``node=mode,…`` does.
     """
-    found: list[ModeEntry] = []
-    start = 0
+    value, offset, start = "", 0, 0
     for line in text.split("\n"):
         match = _LINE.match(line)
         if match:
-            found = _entries(match["value"], start + match.start("value"), node)
+            value, offset = _COMMENT.sub("", match["value"]), start + match.start("value")
         start += len(line) + 1
+    found = _entries(value, offset, node)
+    named = len(re.findall(rf"(?<!{_NAME_CHARACTERS}){re.escape(node)}(?!{_NAME_CHARACTERS})", value))
     if len(found) > 1:
         raise EntryUnclear(f"{KEY} names {node} {len(found)} times")
+    if named > len(found):
+        raise EntryUnclear(f"{KEY} names {node} otherwise than as node=mode, with commas between entries")
     return found[0] if found else None
 
 

@@ -35,6 +35,7 @@ class Course:
         plan: its steps.
         position: how many of them are done.
         revision: the commit that was pushed; empty before that.
+        mark: our annotation's text on the cordon that this run made or adopted; empty where it has none.
         state: the node as it was seen last.
         checks: the answers that the last decision rests on.
         smoke: where a smoke cycle is to follow, as far as one was asked for.
@@ -49,6 +50,7 @@ class Course:
     plan: tuple[str, ...] = ()
     position: int = 0
     revision: str = ""
+    mark: str = ""
     state: NodeState | None = None
     checks: tuple[Check, ...] = field(default=())
     smoke: SmokePlace = field(default_factory=SmokePlace)

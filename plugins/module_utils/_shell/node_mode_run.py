@@ -11,6 +11,7 @@ from typing import Any
 from .._adapters.identity import new_run_id
 from .._core.checks import stopping
 from .._core.cluster_objects import Node
+from .._core.cordon_mark import CORDON_ANNOTATION
 from .._core.errors import GpuopsError, PartialChange
 from .._core.modes import VM_PASSTHROUGH
 from .._core.node_mode import Action, CordonWrite, Verdict, judge, refusal
@@ -108,6 +109,7 @@ def _cordoned(course: Course, *, taken_over: bool) -> Verdict:
         for _ in range(ATTEMPTS):
             verdict, node = _judged_again(course)
             if verdict.action is Action.UNCHANGED or verdict.cordon is CordonWrite.NOTHING:
+                course.mark = node.metadata.annotations.get(CORDON_ANNOTATION, "")
                 return verdict
             course.locks.require()
             failed = cordon(course, node, verdict.cordon)

@@ -53,7 +53,9 @@ def cordon(course: Course, node: Node, write: CordonWrite) -> GpuopsError | None
                 error.next_action,
             ) from error
         now = cordon_mark(found)
-        return None if now is not None and now.id == course.run else error
+        if now is None or now.id != course.run:
+            return error
+    course.mark = mark.to_text()
     return None
 
 
@@ -72,6 +74,8 @@ def recheck(course: Course) -> None:
             "; ".join(check.message for check in stops),
             "; ".join(dict.fromkeys(check.next_action for check in stops)),
         )
+    if isinstance(course.state.node, Node):
+        _require_ours(course, course.state.node)
     course.advance()
 
 
@@ -150,19 +154,14 @@ def uncordon(course: Course) -> None:
     """Steps 4 and 5: waits, then uncordons upon the very version that was found to be ready.
 
     Raises:
-        PartialChange: it never got ready, the lock is lost, a person wants the node kept, or the API
-            server refused.
+        PartialChange: it never got ready, the lock is lost, the cordon is somebody else's by now, or the
+            API server refused.
     """
     deadline = course.world.clock.now() + course.timeout
     body = {"spec": {"unschedulable": False}, "metadata": {"annotations": {CORDON_ANNOTATION: None}}}
     for attempt in range(ATTEMPTS):
         node = arrive(course, deadline)
-        if kept_by_a_person(node):
-            raise course.stopped(
-                "kept-cordoned",
-                "a person asked that it stays cordoned",
-                "ask that person, take the annotation off",
-            )
+        _require_ours(course, node)
         try:
             course.locks.require()
             _patch(course, node, body)
@@ -179,6 +178,24 @@ def uncordon(course: Course) -> None:
         break
     course.advance(2)
     course.state = look(course.world, course.request.node)
+
+
+def _require_ours(course: Course, node: Node) -> None:
+    """Only a cordon that this transition made or adopted is taken away, and none that a person wants kept."""
+    if kept_by_a_person(node):
+        raise course.stopped(
+            "kept-cordoned",
+            "a person asked that it stays cordoned",
+            "ask that person, take the annotation off",
+        )
+    says = node.metadata.annotations.get(CORDON_ANNOTATION, "")
+    if says != course.mark:
+        raise course.stopped(
+            "cordon-not-ours",
+            f"its annotation {CORDON_ANNOTATION} is {says or 'gone'!r}, and was {course.mark or 'absent'!r}: "
+            "somebody else has taken the cordon over",
+            "find out who cordons it now, and whether it may be uncordoned",
+        )
 
 
 def begun(verdict: Verdict) -> bool:

@@ -14,7 +14,8 @@ UTILS = Path(__file__).resolve().parents[3] / "plugins" / "module_utils"
 SPEAKERS = {
     "InputError", "ObservationError", "PolicyBlocked", "ConflictError", "PartialChange", "Check", "Finding",
 }  # fmt: skip
-SHORTHANDS = {"conflict", "refused", "refuse", "blocked", "unclear"}
+SHORTHANDS = {"conflict", "refused", "refuse", "blocked", "unclear", "stopped", "check", "fact"}
+STATUSES = {"pass", "fail", "unknown", "not_applicable"}
 NAMED_CODE = re.compile(r"^_?(code|diagnosis|\w+_CODE)$")
 CODE = re.compile(r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")
 
@@ -30,7 +31,7 @@ def codes() -> dict[str, str]:
             found |= dict.fromkeys((value for _name, value in _constants(tree)), path.name)
         for expression in _codes_of(tree):
             for value in _texts(expression, constants):
-                if CODE.match(value):
+                if CODE.match(value) and value not in STATUSES:
                     found[value] = path.name
     return found
 

@@ -23,6 +23,9 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._core.node_mod
         'GPU_NODE_MODES="acc-8=vm-passthrough,acc-7=pod-hami"',
         "GPU_NODE_MODES='acc-7=pod-hami'",
         "  GPU_NODE_MODES = acc-8=pod-hami , acc-7 = pod-hami ",
+        "export GPU_NODE_MODES=acc-7=pod-hami,",
+        "GPU_NODE_MODES=acc-7=pod-hami # acc-7 since May",
+        'GPU_NODE_MODES="x.acc-7=pod-hami,acc-7=pod-hami,acc-7.x=pod-hami"\t# as the installer wrote it',
     ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
@@ -36,6 +39,11 @@ def test_the_entry_moves_and_returns(line: str, end: str) -> None:
     assert found is not None
     assert found.mode == "vm-passthrough"
     assert moved_entry(there, "acc-7", "pod-hami") == text
+
+
+def test_a_byte_order_mark_hides_no_entry() -> None:
+    text = "\ufeffGPU_NODE_MODES=acc-7=pod-hami\r\nX=1\r\n"
+    assert moved_entry(text, "acc-7", "vm-passthrough") == text.replace("pod-hami", "vm-passthrough")
 
 
 def test_of_two_lines_the_last_one_counts() -> None:
@@ -53,6 +61,10 @@ def test_of_two_lines_the_last_one_counts() -> None:
         "GPU_NODE_MODES=acc-70=pod-hami\n",
         "# GPU_NODE_MODES=acc-7=pod-hami\n",
         "X=acc-7=pod-hami\n",
+        "MY_GPU_NODE_MODES=acc-7=pod-hami\n",
+        "GPU_NODE_MODES_OLD=acc-7=pod-hami\n",
+        "GPU_NODE_MODES=acc-8=pod-hami # acc-7=pod-hami\n",
+        "GPU_NODE_MODES=acc-7=pod-hami\nGPU_NODE_MODES=acc-8=pod-hami\n",
     ],
 )
 def test_no_entry_leaves_the_file_alone(text: str) -> None:
@@ -62,7 +74,17 @@ def test_no_entry_leaves_the_file_alone(text: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["acc-7=pod-hami,acc-7=vm-passthrough", "acc-7", "acc-7=", "acc-7=pod-hami vm", "acc-7=pod-hami # note"],
+    [
+        "acc-7=pod-hami,acc-7=vm-passthrough",
+        "acc-7",
+        "acc-7=",
+        "acc-7=pod-hami vm",
+        "acc-7=pod-hami#note",
+        "acc-8=pod-hami acc-7=pod-hami",
+        "acc-8=pod-hami;acc-7=pod-hami",
+        "acc-7:pod-hami",
+        "pod-hami=acc-7",
+    ],
 )
 def test_an_entry_without_one_readable_mode_is_unclear(value: str) -> None:
     with pytest.raises(EntryUnclear, match="acc-7"):
