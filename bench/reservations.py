@@ -29,6 +29,10 @@ GROUP = "/apis/scheduling.coreweave.cloud/v1alpha1"
 ROUNDS, CHANGES, ELSEWHERE = 200, 20, 500
 LAB = chosen_directory(os.environ)
 PREFIX = "bench-res"
+LOCALHOST = {
+    "ansible_connection": "local",
+    "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+}
 
 
 def namespace(api: Api, name: str, *, tenant: str = "", bindings: int = 0) -> None:
@@ -119,7 +123,7 @@ def admission(api: Api) -> Json:
 def rulebook() -> Iterator[None]:
     """ansible-rulebook with the collection's rulebook, as an operator runs it."""
     inventory = LAB.root / "bench-inventory.yml"
-    inventory.write_text("all: {hosts: {localhost: {ansible_connection: local}}}\n")
+    inventory.write_text(json.dumps({"all": {"hosts": {"localhost": LOCALHOST}}}))
     environment = {
         **os.environ,
         **exports(LAB),
