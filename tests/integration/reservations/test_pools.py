@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.fleet import FleetRepository
-from ansible_collections.gpuops.reservations.plugins.module_utils._core.errors import PolicyBlocked
+from ansible_collections.gpuops.reservations.plugins.module_utils._core.errors import (
+    PartialChange,
+    PolicyBlocked,
+)
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.lock import LOCK_FILE, read_lock, take
 from ansible_collections.gpuops.reservations.tests.integration.reservations.stage import RESERVATIONS, Stage
 from lab.environment import exports
@@ -30,7 +34,7 @@ def fleet(stage: Stage) -> FleetRepository:
 def pooled(stage: Stage) -> Iterator[Stage]:
     yield stage
     stage.clear()
-    for name in ("gpu-03", "gpu-04"):
+    for name in ("gpu-02", "gpu-03", "gpu-04"):
         stage.wipe(name)
 
 
@@ -84,6 +88,50 @@ def test_nodes_without_which_the_equation_fails_are_refused(pooled: Stage, fleet
     assert "pool h100-vm" in shown["message"]
     assert "reserved.tenant" not in pooled.node("gpu-04")["metadata"]["labels"]
     assert locked(fleet) == {}
+
+
+def test_what_was_taken_counts_no_more_for_the_next_proof(pooled: Stage, fleet: FleetRepository) -> None:
+    claim(pooled, "gpu-04")
+    pooled.reconcile(**given(pooled))
+    pooled.edit_reservation("foo", reservedNodes=["gpu-04", "gpu-03"])
+    pooled.reconcile(**given(pooled))
+    pooled.edit_reservation("foo", reservedNodes=["gpu-04", "gpu-03", "gpu-02"])
+    with pytest.raises(PolicyBlocked) as caught:
+        pooled.reconcile(**given(pooled))
+    assert caught.value.report["reservations"][0]["reason"] == "CapacityHold"
+    marked = {
+        name: "reserved.tenant" in pooled.node(name)["metadata"]["labels"]
+        for name in ("gpu-02", "gpu-03", "gpu-04")
+    }
+    assert marked == {"gpu-02": False, "gpu-03": True, "gpu-04": True}
+    assert locked(fleet) == {}
+
+
+def test_two_reservations_of_one_pool_never_share_a_lock_nor_a_proof(
+    pooled: Stage, fleet: FleetRepository
+) -> None:
+    """Whoever comes second to a pool is proved without what the first one took."""
+    pooled.reserve("a", FOO, ["gpu-04", "train-01"])
+    pooled.reserve("b", FOO, ["gpu-03", "train-02"])
+    for _ in range(2):
+        with contextlib.suppress(PolicyBlocked, PartialChange):
+            pooled.reconcile(**given(pooled))
+    taken = {
+        node["metadata"]["name"]: node["metadata"]["annotations"]["gpuops.reservations/reserved-by"]
+        for node in pooled.items("/api/v1/nodes?labelSelector=reserved.tenant")
+    }
+    assert taken == {"gpu-03": "b", "gpu-04": "a", "train-01": "a", "train-02": "b"}
+    assert locked(fleet) == {}
+
+
+def test_a_node_is_given_back_without_lock_or_proof(pooled: Stage, fleet: FleetRepository) -> None:
+    claim(pooled, "gpu-04")
+    pooled.reconcile(**given(pooled))
+    before = len(fleet.history(BRANCH, LOCK_FILE))
+    pooled.admin.delete(f"{RESERVATIONS}/foo")
+    pooled.reconcile(alerts_url="http://127.0.0.1:9")
+    assert "reserved.tenant" not in pooled.node("gpu-04")["metadata"]["labels"]
+    assert len(fleet.history(BRANCH, LOCK_FILE)) == before
 
 
 def test_a_pool_that_somebody_else_has_locked_is_left_alone(pooled: Stage, fleet: FleetRepository) -> None:

@@ -27,8 +27,8 @@ DOCUMENTS = [example for example in ALL if example.language == "yaml"]
 CONNECTION = {*argument_spec.CONNECTION.options, *argument_spec.FLEET.options}
 MODELS: dict[str, type[Policy | Order]] = {"GPUReservationPolicy": Policy, "GPUReservationOrder": Order}
 OTHER_PROGRAMS = {
-    "ansible", "ansible-builder", "ansible-galaxy", "ansible-rulebook", "ansible-runner", "awx", "export", "git",
-    "install", "kubectl", "ls", "make", "python3", "source", "~/gpuops/bin/pip",
+    "ansible", "ansible-builder", "ansible-galaxy", "ansible-rulebook", "ansible-runner", "awx", "export",
+    "git", "install", "kubectl", "ls", "make", "python3", "source", "~/gpuops/bin/pip",
 }  # fmt: skip
 
 
