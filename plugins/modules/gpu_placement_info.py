@@ -82,6 +82,13 @@ others:
   returned: success
   type: list
   elements: dict
+uncovered:
+  description:
+    - Pods of the namespace that ask for devices and that no binding selects, with what they ask for. They are
+      not injected, and land on nobody's reserved node. Empty for a namespace without a tenant.
+  returned: success
+  type: list
+  elements: str
 target:
   description: What was looked at.
   returned: success

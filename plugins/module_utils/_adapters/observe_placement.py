@@ -104,6 +104,11 @@ def observe_owner(client: KubeClient, namespace: str, kind: str, name: str) -> T
     return Target(pod or _from_template(owner, namespace), pod is not None, owner, text, events)
 
 
+def observe_pods(client: KubeClient, namespace: str) -> tuple[PlacementPod, ...]:
+    """All Pods of a namespace."""
+    return client.list(PODS.path(namespace), PlacementPod)
+
+
 def observe_quotas(client: KubeClient, namespace: str) -> tuple[Quota, ...]:
     """The ResourceQuotas of a namespace."""
     return client.list(RESOURCE_QUOTAS.path(namespace), Quota)

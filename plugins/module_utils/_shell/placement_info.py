@@ -16,12 +16,14 @@ from .._adapters.observe_placement import (
     observe_marked_at,
     observe_owner,
     observe_pod,
+    observe_pods,
     observe_quotas,
 )
 from .._adapters.observe_reservations import observe_reservations
 from .._core.admission_installed import Installation
 from .._core.errors import InputError
 from .._core.placement import diagnose
+from .._core.placement_coverage import uncovered_pods
 from .._core.placement_world import PlacementWorld
 from .._core.reservation_access import WRITES
 from .._core.reservation_world import ReservationWorld
@@ -47,6 +49,7 @@ def inspect_placement(invocation: Invocation) -> Outcome:
             "message": first.message,
             "facts": list(first.facts),
             "fix": first.fix,
+            "uncovered": list(_uncovered(reach.client, world)),
             "others": [dataclasses.asdict(one) for one in others],
             "target": world.target,
             "tenant": world.tenant,
@@ -84,6 +87,12 @@ def _observe(client: KubeClient, namespace: str, target: Target) -> PlacementWor
         events=target.events,
         node_marked={node: observe_marked_at(client, node)} if node else {},
     )
+
+
+def _uncovered(client: KubeClient, world: PlacementWorld) -> tuple[str, ...]:
+    if not world.tenant:
+        return ()
+    return uncovered_pods(observe_pods(client, world.namespace), world.bindings)
 
 
 def _reservations(client: KubeClient, installation: Installation) -> ReservationWorld:

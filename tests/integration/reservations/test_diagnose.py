@@ -78,6 +78,40 @@ def test_selector_mismatch_names_the_label(held: Stage) -> None:
     assert "app.kubernetes.io/managed-by is somebody" in facts(found)
 
 
+def test_pods_with_devices_that_no_binding_covers_are_listed(held: Stage) -> None:
+    held.run_pod("job", FOO)
+    for name, gpus in (("forgotten", 2), ("plain", 0)):
+        held.tenants[FOO].create(pods(FOO), held.pod(name, FOO, gpus=gpus, labels={"app": name}))
+    found = ask(held)
+    assert found["diagnosis"] == "healthy"
+    assert found["uncovered"] == ["forgotten: nvidia.com/gpu 2"]
+
+
+def test_injection_that_is_switched_off(held: Stage) -> None:
+    path = f"{bindings(FOO)}/{FOO}-binding"
+    held.tenants[FOO].patch(path, {"spec": {"injectAffinity": False, "injectToleration": False}})
+    until("nothing is injected", lambda: "affinity" not in dry(held)["spec"])
+    held.tenants[FOO].create(pods(FOO), held.pod("job", FOO, nodeSelector={"reserved.tenant": FOO}))
+    found = ask(held)
+    assert found["diagnosis"] == "injection-switched-off"
+    assert "injectAffinity is false: tenant-foo/tenant-foo-binding" in facts(found)
+
+
+def test_no_reserved_node_of_the_tenant_exists(stage: Stage) -> None:
+    stage.reserve("foo", FOO, ["train-98", "train-99"])
+    stage.bind(FOO, "foo")
+    stage.reconcile()
+    stage.injected(FOO)
+    stage.tenants[FOO].create(pods(FOO), stage.pod("job", FOO))
+    found = ask(stage)
+    assert found["diagnosis"] == "reserved-nodes-missing"
+    assert "train-98" in facts(found)
+
+
+def dry(stage: Stage) -> Json:
+    return stage.tenants[FOO].create(pods(FOO), stage.pod("probe", FOO), dry_run=True)
+
+
 def test_namespace_without_tenant(held: Stage) -> None:
     path = f"/api/v1/namespaces/{FOO}"
     held.admin.patch(path, {"metadata": {"labels": {"reserved.tenant": None}}})

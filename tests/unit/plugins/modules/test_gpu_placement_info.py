@@ -73,6 +73,7 @@ def test_it_names_diagnosis_facts_and_fix_and_writes_nothing(cluster: MemoryClus
     assert found["fix"]
     assert found["msg"].startswith("labels-changed-later: ")
     assert found["tenant"] == FOO
+    assert found["uncovered"] == []
     assert [one["diagnosis"] for one in found["others"]] == []
     assert cluster.writes == []
 
