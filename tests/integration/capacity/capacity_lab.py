@@ -153,9 +153,9 @@ class CapacityLab:
         """playbooks/assign.yml to its end, polling quickly."""
         return self.playbook("assign", *arguments, identity=identity, ticket=ticket, **QUICK, **variables)
 
-    def killed_at(self, task: str, ticket: str, **variables: Any) -> str:
-        """An assignment that is killed with all its processes when this task begins; what it printed."""
-        process = self.start("assign", ticket=ticket, **QUICK, **variables)
+    def killed_at(self, task: str, ticket: str, *, playbook: str = "assign", **variables: Any) -> str:
+        """A playbook that is killed with all its processes when this task begins; what it printed."""
+        process = self.start(playbook, ticket=ticket, **QUICK, **variables)
         assert process.stdout is not None
         lines = []
         for line in process.stdout:

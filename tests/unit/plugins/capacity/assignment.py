@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import (
     CapacityWorld,
@@ -14,6 +14,13 @@ from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacit
 )
 
 ORDER_TICKET = "LAB-9"
+
+
+class Modules(Protocol):
+    """Where modules run: a world of its own, or a lab."""
+
+    def run(self, module: str, *, check: bool = False, **arguments: Any) -> Ran:
+        """Run a module as Ansible does, in this process."""
 
 
 class Refused(Exception):
@@ -25,7 +32,7 @@ class Refused(Exception):
         self.ran = ran
 
 
-def step(world: CapacityWorld, module: str, **arguments: Any) -> dict[str, Any]:
+def step(world: Modules, module: str, **arguments: Any) -> dict[str, Any]:
     """Run one step; a failure ends the assignment."""
     ran = world.run(module, **arguments)
     if ran.failed:

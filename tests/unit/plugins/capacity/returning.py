@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.assignment import Refused, step
-from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import (
-    CapacityWorld,
-    Ran,
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.assignment import (
+    Modules,
+    Refused,
+    step,
 )
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import Ran
 
 HELD = "LAB-0"
 """The fixture's active record: 8 devices of h100-vm, organization cumulus, no project."""
 
 
-def planned(world: CapacityWorld, action: str, ticket: str, **options: Any) -> dict[str, Any]:
+def planned(world: Modules, action: str, ticket: str, **options: Any) -> dict[str, Any]:
     """The plan; refused where it says no."""
     plan = step(world, "gpu_plan_info", action=action, ticket=ticket, **options)
     if not plan["allowed"]:
@@ -26,7 +27,7 @@ def planned(world: CapacityWorld, action: str, ticket: str, **options: Any) -> d
 
 
 def release(
-    world: CapacityWorld, ticket: str = HELD, *, reopen: bool = False, wait_timeout: float = 0
+    world: Modules, ticket: str = HELD, *, reopen: bool = False, wait_timeout: float = 0
 ) -> dict[str, Any]:
     """Carry a release out, as the role does.
 
@@ -60,7 +61,7 @@ def release(
     return plan
 
 
-def _ask(world: CapacityWorld, run: dict[str, Any], wait_timeout: float) -> None:
+def _ask(world: Modules, run: dict[str, Any], wait_timeout: float) -> None:
     first = step(world, "gpu_release_info", ticket=run["ticket"])
     if not first["free"]:
         step(world, "gpu_ledger_record", state="releasing", reason=first["reason"], **run)
@@ -71,13 +72,13 @@ def _ask(world: CapacityWorld, run: dict[str, Any], wait_timeout: float) -> None
         raise Refused("gpu_release_info", Ran(failed=True, result=waited))
 
 
-def _reduce(world: CapacityWorld, plan: dict[str, Any], run: dict[str, Any]) -> None:
+def _reduce(world: Modules, plan: dict[str, Any], run: dict[str, Any]) -> None:
     step(world, "gpu_addon", reduce=True, **run)
     if plan["to_do"]["project_cap"]:
         step(world, "gpu_project_cap", restore=True, **run)
 
 
-def _let_go(world: CapacityWorld, pool: str, run: dict[str, Any], *, reopen: bool) -> None:
+def _let_go(world: Modules, pool: str, run: dict[str, Any], *, reopen: bool) -> None:
     gate: dict[str, Any] = {
         "state": "released",
         "gate": "vm",
@@ -89,7 +90,7 @@ def _let_go(world: CapacityWorld, pool: str, run: dict[str, Any], *, reopen: boo
     step(world, "gpu_lock", state="released", profile_id=pool, **run)
 
 
-def cancel(world: CapacityWorld, ticket: str, *, wait_timeout: float = 0) -> dict[str, Any]:
+def cancel(world: Modules, ticket: str, *, wait_timeout: float = 0) -> dict[str, Any]:
     """Carry a cancellation out, as the role does; without a smoke VM.
 
     Returns:
