@@ -55,13 +55,13 @@ def put_back(lab: CapacityLab) -> Iterator[None]:
         faults.clear_faults(PlatformApi(lab.lab.kubeconfig("admin")))
         for namespace, name in set(_machines(lab)) - machines:
             lab.admin.delete(f"{MACHINES.format(namespace)}/{name}")
+        _lower_fences(lab)
         admin = drifts.client(lab)
         for name, before in annotations.items():
             admin.patch(organization(name), {"metadata": {"annotations": before}})
         _restore_caps(lab, caps)
         for branch, _commit in _tips(lab):
             _restore_tree(lab, branch, trees.get(branch, ""))
-        _lower_fences(lab)
         shutil.rmtree(lab.lab.evidence)
         shutil.copytree(kept, lab.lab.evidence)
         require_clean(lab)

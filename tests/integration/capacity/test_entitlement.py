@@ -85,7 +85,7 @@ def test_what_is_refused_touches_nothing(stage: CapacityLab, name: str) -> None:
 
 def test_less_is_never_refused_for_an_equation_that_fails_and_its_audit_is_told(stage: CapacityLab) -> None:
     modules = LiveModules(stage)
-    with drifts.add_ons("aurora", {"gpu-h100-vm": 22})(stage):
+    with drifts.add_ons("aurora", {"gpu-h100-vm": 24})(stage):
         oversold = {("hard-quota-above-equation", "pool/h100-vm")}
         eventually("an oversold pool", lambda: found(modules.audit()) == oversold, 60)
         run = changed(stage, "borealis", 1)

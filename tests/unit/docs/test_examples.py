@@ -28,7 +28,7 @@ CONNECTION = {*argument_spec.CONNECTION.options, *argument_spec.FLEET.options}
 MODELS: dict[str, type[Policy | Order]] = {"GPUReservationPolicy": Policy, "GPUReservationOrder": Order}
 OTHER_PROGRAMS = {
     "ansible", "ansible-builder", "ansible-galaxy", "ansible-rulebook", "ansible-runner", "awx", "export",
-    "git", "install", "kubectl", "ls", "make", "python3", "source", "~/gpuops/bin/pip",
+    "git", "install", "kubectl", "ls", "make", "python3", "source", "systemctl", "~/gpuops/bin/pip",
 }  # fmt: skip
 
 
