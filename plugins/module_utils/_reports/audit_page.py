@@ -12,7 +12,7 @@ STYLE: Final = """
   --error: #b3261e; --warning: #8a5a00; --note: #4a5560; --good: #1a6b34;
   --healthy: #2f7d4f; --active: #1f4e9c; --pending: #5b86cf; --releasing: #9db8e4;
   --non_reserved: #b06a12; --spare: #7b7f86; }
-@media (prefers-color-scheme: dark) { :root { --text: #e6e9ed; --back: #14181d; --line: #3a424c;
+@media screen and (prefers-color-scheme: dark) { :root { --text: #e6e9ed; --back: #14181d; --line: #3a424c;
   --soft: #1d232a; --error: #ff8a80; --warning: #ffc766; --note: #aab4be; --good: #7ddb9a;
   --healthy: #3f9a66; --active: #5183d6; --pending: #7fa3e0; --releasing: #a9c2ec;
   --non_reserved: #c98530; --spare: #8c9199; } }
@@ -30,6 +30,7 @@ h3 { font-size: 1rem; margin: 1rem 0 .3rem; } p { margin: .3rem 0; }
 .note .tag { color: var(--note); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: left; padding: .25rem .5rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+td:first-child { white-space: nowrap; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 svg { width: 100%; height: 5.5rem; display: block; margin: .3rem 0; }
 svg rect { stroke: var(--back); stroke-width: 2; }

@@ -104,6 +104,7 @@ def test_it_is_made_for_a_phone_and_for_paper() -> None:
     page = render_html(healthy())
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
     assert "@media print" in page
+    assert "@media screen and (prefers-color-scheme: dark)" in page, "paper is never dark"
     assert "Passed" in page
 
 
@@ -148,3 +149,25 @@ def test_a_browser_draws_it_without_errors_and_shows_the_same_numbers(tmp_path: 
     page = Page(dumped.stdout)
     hold_against(page, bundle)
     assert sum(1 for tag, _attributes in page.tags if tag == "rect") >= 4
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, which prints the page")
+def test_a_browser_prints_it(tmp_path: Path) -> None:
+    file, paper = tmp_path / "audit.html", tmp_path / "audit.pdf"
+    file.write_text(render_html(bundle_of(failing())), encoding="utf-8")
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    plain = ["--headless", "--no-sandbox", "--disable-gpu", profile, "--enable-logging=stderr"]
+    printed = subprocess.run(
+        [str(CHROMIUM), *plain, f"--print-to-pdf={paper}", file.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "CONSOLE" not in printed.stderr
+    content = paper.read_bytes()
+    assert content.startswith(b"%PDF-")
+    pages = re.search(rb"/Count (\d+)", content)
+    assert pages is not None
+    assert 1 <= int(pages[1]) <= 6, "findings, two pools, gates"
+    assert len(content) > 10_000
