@@ -114,8 +114,8 @@ def binding_of(name: str, namespace: str, reservation: str) -> Json:
 
 
 @contextmanager
-def allowed(stage: Stage, namespace: str, rules: list[Json]) -> Iterator[None]:
-    """What a careless administrator might give a tenant."""
+def allowed(stage: Stage, namespace: str, rules: list[Json], subject: Json | None = None) -> Iterator[None]:
+    """What a careless administrator might give a tenant, or another subject in its namespace."""
     made = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "attack"}}
     user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": namespace}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "attack"}
@@ -123,7 +123,7 @@ def allowed(stage: Stage, namespace: str, rules: list[Json]) -> Iterator[None]:
     try:
         stage.admin.create(
             f"{RBAC}/namespaces/{namespace}/rolebindings",
-            {**made, "kind": "RoleBinding", "roleRef": role, "subjects": [user]},
+            {**made, "kind": "RoleBinding", "roleRef": role, "subjects": [subject or user]},
         )
         rule = rules[0]
         resource, _, part = rule["resources"][0].partition("/")

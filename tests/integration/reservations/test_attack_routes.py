@@ -490,6 +490,35 @@ def test_an_account_of_its_own_is_no_more_than_the_tenant(attack: Stage, thief: 
         attack.admin.delete(f"{accounts}/helper")
 
 
+def test_a_node_s_own_pods_are_exempt_by_its_identity(attack: Stage) -> None:
+    """What a kubelet mirrors tolerates everything and names its node; forged marks do not count."""
+    spec = {"nodeName": OWN, "tolerations": [{"operator": "Exists"}]}
+    document = attack.pod("static", BAR, gpus=0, labels={}, **spec)
+    document["metadata"]["annotations"] = {
+        "kubernetes.io/config.mirror": "abc",
+        "kubernetes.io/config.source": "file",
+    }
+    uid = attack.node(OWN)["metadata"]["uid"]
+    document["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Node", "name": OWN, "uid": uid, "controller": True}
+    ]
+    admin, path = Attacker(attack.lab, "admin"), f"{pods(BAR)}?dryRun=All"
+    node = {"Impersonate_User": f"system:node:{OWN}", "Impersonate_Group": "system:nodes"}
+    group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:nodes"}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}]
+    with allowed(attack, BAR, rules, group):
+        answer = until(
+            "nodes may create Pods",
+            lambda: (
+                found
+                if "cannot create resource" not in (found := admin.send("POST", path, document, **node)).said
+                else None
+            ),
+        )
+        assert answer.status == 201, answer.said
+        assert POLICY in admin.send("POST", path, document, Impersonate_User=BAR).said
+
+
 def test_tokens_of_the_platform_s_accounts_are_not_given(thief: Attacker) -> None:
     for namespace, name in (
         ("kube-system", "daemon-set-controller"),

@@ -5,16 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from ansible_collections.gpuops.reservations.tests.integration.reservations.stage import (
+    RESERVATIONS,
     Stage,
     bindings,
     example,
     pods,
     refusal,
+    shown_taints,
     stage_of,
     until,
 )
@@ -120,6 +123,88 @@ def test_a_toleration_that_is_there_is_not_doubled(bound: Stage, there: Json) ->
 def test_a_toleration_of_another_effect_is_not_enough(bound: Stage) -> None:
     there = {"key": "reserved", "value": FOO, "effect": "NoExecute"}
     assert others(admitted(bound, tolerations=[there])) == [there, TOLERATION]
+
+
+def test_without_a_taint_no_toleration_is_injected(bound: Stage) -> None:
+    bound.reserve("foo", FOO, ["train-05"], applyTaint=False)
+    try:
+        bound.reconcile()
+        assert bound.get(f"{bindings(FOO)}/{FOO}-binding")["status"]["tolerationEffects"] == []
+        until("the status is in force", lambda: others(admitted(bound)) == [])
+        assert terms(admitted(bound)) == [{"matchExpressions": [OURS]}]
+        assert shown_taints(bound.node("train-05")) == []
+        assert bound.run_pod("job", FOO, gpus=1) == "train-05"
+    finally:
+        bound.delete_pod("job", FOO)
+        bound.admin.delete(f"{RESERVATIONS}/foo")
+        bound.reconcile()
+        bound.tenants[FOO].delete(f"{bindings(FOO)}/{FOO}-binding")
+        bound.bind(FOO, "foo")
+        until("as before", lambda: others(admitted(bound)) == [TOLERATION])
+
+
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+
+
+@contextmanager
+def another_policy(stage: Stage, expression: str) -> Iterator[None]:
+    """A mutating policy of somebody else that runs after ours, and is run again like ours."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}
+    spec = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {"reserved.tenant": FOO}},
+            "resourceRules": [rule],
+        },
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+    }
+    kinds = {
+        "MutatingAdmissionPolicy": ("mutatingadmissionpolicies", spec),
+        "MutatingAdmissionPolicyBinding": ("mutatingadmissionpolicybindings", {"policyName": "zz-others"}),
+    }
+    try:
+        for kind, (path, content) in kinds.items():
+            document = {"kind": kind, "metadata": {"name": "zz-others"}, "spec": content}
+            stage.admin.create(
+                f"{ADMISSION}/{path}", {"apiVersion": "admissionregistration.k8s.io/v1", **document}
+            )
+        yield
+    finally:
+        for path, _ in kinds.values():
+            stage.admin.delete(f"{ADMISSION}/{path}/zz-others")
+
+        def as_before() -> bool:
+            return not refusal(lambda: admitted(stage)) and len(terms(admitted(stage))) == 1
+
+        until("it is gone", as_before)
+
+
+TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"
+
+
+def test_a_term_that_another_policy_appends_gets_the_requirement_too(bound: Stage) -> None:
+    """Ours runs again after it: terms are OR-ed, and one without the requirement would be a way out."""
+    append = (
+        "!object.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+        ".exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == 'zone'))"
+        f" ? [JSONPatch{{op: 'add', path: '{TERMS}/-', value: Object.spec.affinity.nodeAffinity"
+        ".requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms{matchExpressions: [Object.spec"
+        ".affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+        ".matchExpressions{key: 'zone', operator: 'Exists'}]}}] : []"
+    )
+    with another_policy(bound, append):
+        until("it appends", lambda: len(terms(admitted(bound))) == 2)
+        for term in terms(admitted(bound)):
+            assert OURS in term["matchExpressions"]
+
+
+def test_a_pod_that_somebody_strips_of_the_injection_is_refused(bound: Stage) -> None:
+    strip = "has(object.spec.affinity) ? [JSONPatch{op: 'remove', path: '/spec/affinity'}] : []"
+    with another_policy(bound, strip):
+        said = until("it strips", lambda: refusal(lambda: admitted(bound)))
+        assert "gpuops-reservation-injected" in said
+        assert "something takes the injection away" in said
 
 
 def test_what_is_not_selected_is_left_alone(bound: Stage) -> None:

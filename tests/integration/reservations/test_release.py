@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -265,6 +266,38 @@ def test_a_notice_that_cannot_be_given_cordons_nothing(held: Stage) -> None:
     ahead = held.reconcile(check_mode=True)
     held.reconcile(notified=ahead.result["release_ids"])
     assert free(held, "train-04")
+
+
+TELL = """
+- name: Remember what was told
+  ansible.builtin.lineinfile:
+    path: {path}
+    line: "{{{{ gpuops_event.kind }}}} {{{{ gpuops_event.organization }}}} {{{{ gpuops_event.message }}}}"
+    create: true
+    mode: "0600"
+"""
+
+
+def test_hooks_tell_the_tenant_before_the_node_is_cordoned(held: Stage, tmp_path: Path) -> None:
+    fill(held, "train-04")
+    held.edit_reservation("foo", reservedNodes=["train-01"])
+    broken, hook, told = tmp_path / "broken.yml", tmp_path / "tell.yml", tmp_path / "told"
+    hook.write_text(TELL.format(path=told))
+    broken.write_text("- name: The chat is down\n  ansible.builtin.fail:\n    msg: the chat is down\n")
+
+    def play(*hooks: Path, check: bool = True) -> str:
+        names = json.dumps({"notify_tasks": [str(one) for one in hooks]})
+        return held.play("reservations", "-e", names, check=check).stdout
+
+    assert "the chat is down" in play(hook, broken, check=False)
+    assert not held.node("train-04")["spec"].get("unschedulable")
+    told.unlink()
+    play(hook)
+    assert held.node("train-04")["spec"]["unschedulable"]
+    [line] = told.read_text().splitlines()
+    assert line.startswith(f"reservation-release {FOO} node train-04 is taken out of Reservation foo")
+    play(hook)
+    assert len(told.read_text().splitlines()) == 1
 
 
 def test_a_newcomer_on_a_draining_node_is_named(held: Stage) -> None:
