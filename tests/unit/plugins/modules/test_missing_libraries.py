@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[4]
+from ansible_collections.gpuops.reservations.plugins.module_utils._core import errors
+
+COLLECTIONS = Path(errors.__file__.partition("ansible_collections")[0])
 PROGRAM = """
 import importlib, importlib.util, sys
 
@@ -33,22 +35,31 @@ with patch_module_args(__import__("json").loads(sys.argv[3])):
         f"ansible_collections.gpuops.reservations.plugins.modules.{sys.argv[1]}"
     ).main()
 """
-MANDATORY = {
-    "gpu_addon": {"ticket": "t", "run_id": "r"},
-    "gpu_evidence": {"ticket": "t", "run_id": "r", "state": "sealed", "evidence_dir": "/nowhere"},
-    "gpu_holders_info": {"profile_id": "p"},
-    "gpu_invariant": {"profile_id": "p"},
-    "gpu_ledger_record": {"ticket": "t", "run_id": "r", "state": "active", "evidence_revision": "e",
-                          "evidence_dir": "/nowhere"},
+MODULES = Path(errors.__file__).resolve().parents[2] / "modules"
+OURS = sorted(path.stem for path in MODULES.glob("gpu_*.py"))
+RUN = {"ticket": "t", "run_id": "r"}
+POOL = {"profile_id": "p"}
+MANDATORY: dict[str, dict[str, str | int]] = {
+    "gpu_addon": RUN,
+    "gpu_entitlement": {**RUN, "organization": "o", "addon_id": "a", "quantity": 1},
+    "gpu_evidence": {**RUN, "state": "sealed", "evidence_dir": "/nowhere"},
+    "gpu_freeze": {**POOL, "state": "info"},
+    "gpu_holders_info": POOL,
+    "gpu_invariant": POOL,
+    "gpu_ledger_record": {**RUN, "state": "active", "evidence_revision": "e", "evidence_dir": "/nowhere"},
+    "gpu_node_mode": {"node": "n", "from_mode": "pod-hami", "to_mode": "vm-passthrough"},
+    "gpu_placement_info": {"namespace": "n", "pod": "p"},
     "gpu_plan_info": {"action": "assign", "ticket": "t"},
-    "gpu_project_cap": {"ticket": "t", "run_id": "r"},
-    "gpu_smoke_info": {"stage": "gone", "name": "n", "namespace": "n", "profile_id": "p"},
-}  # fmt: skip
-OURS = [
-    "gpu_addon", "gpu_creation_gate", "gpu_evidence", "gpu_holders_info", "gpu_invariant", "gpu_ledger_info",
-    "gpu_ledger_record", "gpu_lock", "gpu_plan_info", "gpu_project_cap", "gpu_smoke_info",
-]  # fmt: skip
+    "gpu_project_cap": RUN,
+    "gpu_release_info": {"ticket": "t"},
+    "gpu_smoke_info": {**POOL, "stage": "gone", "name": "n", "namespace": "n"},
+    "gpu_status_info": {"ticket": "t"},
+}
 DISTRIBUTION = {"pydantic": "pydantic", "kubernetes": "kubernetes", "yaml": "PyYAML", "jmespath": "jmespath"}
+
+
+def test_every_module_is_tried() -> None:
+    assert len(OURS) >= 20
 
 
 @pytest.mark.parametrize("library", ["pydantic", "kubernetes"])
@@ -60,14 +71,13 @@ def test_the_usual_text_names_library_and_interpreter(module: str, library: str)
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / ".collections")},
-        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(COLLECTIONS)},
     )
     assert done.returncode != 0
     assert "Traceback" not in done.stderr, done.stderr
     result = json.loads(done.stdout)
     assert result["failed"] is True
-    assert result["changed"] is False
+    assert result.get("changed") is False, result["msg"]
     assert "Failed to import the required Python library" in result["msg"]
     assert DISTRIBUTION[library] in result["msg"]
     assert sys.executable in result["msg"]
