@@ -55,7 +55,9 @@ READS: Final = (
 """What check mode needs as well."""
 
 WRITES: Final = (
+    Permission("get", "nodes"),  # read again after a conflict, as Reservations are
     Permission("patch", "nodes"),
+    Permission("get", "reservations", _GROUP),
     Permission("patch", "reservations", _GROUP),
     Permission("patch", "reservations", _GROUP, "status"),
     Permission("patch", "reservationbindings", _GROUP, "status"),

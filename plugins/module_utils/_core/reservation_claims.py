@@ -210,6 +210,8 @@ def _other_holder(
         text = f"Reservation {holder} of tenant {other.spec.tenant}"
         return f"{text}, which is releasing it" if leaving else text
     mark = world.nodes[node].reserved_by if node in world.nodes else ""
+    if mark == reservation.name:
+        mark = f"{mark} of tenant {world.nodes[node].tenant}, an earlier one of that name"
     return f"Reservation {mark}, which does not exist any more: the node is being released" if mark else ""
 
 

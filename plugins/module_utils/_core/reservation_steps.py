@@ -123,7 +123,7 @@ def _orphans(world: ReservationWorld) -> list[str]:
     return sorted(
         name
         for name, node in world.nodes.items()
-        if node.reserved_by and node.reserved_by not in world.reservations and name not in world.holders
+        if node.reserved_by and name not in world.holders
     )
 
 

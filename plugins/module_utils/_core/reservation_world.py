@@ -93,9 +93,18 @@ def _holders(world: ReservationWorld) -> dict[str, str]:
                 listed.setdefault(entry.name, []).append(reservation.name)
     holders = {node: _of_several(world, node, names) for node, names in listed.items()}
     for name, node in world.nodes.items():
-        if node.reserved_by in world.reservations:
+        if explains(world.reservations.get(node.reserved_by), node):
             holders.setdefault(name, node.reserved_by)
     return holders
+
+
+def explains(reservation: Reservation | None, node: ReservableNode) -> bool:
+    """Whether the Reservation that a node's annotation names can have taken it.
+
+    One of the same name may have been made anew for another tenant: the node is still the earlier tenant's,
+    and is drained of its Pods like that of a Reservation that is gone.
+    """
+    return reservation is not None and node.tenant in ("", reservation.spec.tenant)
 
 
 def _of_several(world: ReservationWorld, node: str, names: list[str]) -> str:

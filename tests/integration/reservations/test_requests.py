@@ -12,10 +12,17 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gpuops.reservations.plugins.module_utils._core.reservation_access import (
+    CREATES,
+    DELETES,
+    READS,
+    WRITES,
+)
 from ansible_collections.gpuops.reservations.tests.integration.reservations.stage import (
     NODES,
     RESERVATIONS,
     Stage,
+    pods,
     refusal,
     until,
 )
@@ -24,7 +31,7 @@ Json = dict[str, Any]
 FOO, BAR = "tenant-foo", "tenant-bar"
 CANARY = "/api/v1/namespaces/gpuops-reservation-canary/pods"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-WRITES = ("create", "update", "patch", "delete", "deletecollection")
+MUTATING = ("create", "update", "patch", "delete", "deletecollection")
 
 
 class Seen:
@@ -45,7 +52,7 @@ class Seen:
         return [
             f"{one['verb']} {one['requestURI']}"
             for one in self.requests()
-            if one["verb"] in WRITES
+            if one["verb"] in MUTATING
             and not one["requestURI"].startswith(REVIEWS)
             and "dryRun=All" not in one["requestURI"]
         ]
@@ -130,6 +137,34 @@ def test_every_reconcile_asks_for_its_permissions_and_sends_the_canary(stage: St
         assert all("dryRun=All" in one["requestURI"] for one in sent)
         first_list = next(i for i, one in enumerate(seen.requests()) if one["verb"] == "list")
         assert all(seen.requests().index(one) < first_list for one in sent)
+
+
+def test_whatever_a_reconcile_does_it_has_asked_whether_it_may(much_to_do: Stage) -> None:
+    seen = Seen(much_to_do)
+    assert "Reservation late" in refusal(much_to_do.reconcile)
+    much_to_do.reconcile(name="foo", state="present", reserved_nodes=["train-01"])
+    much_to_do.admin.delete(f"{RESERVATIONS}/late")
+    until("the Pod is gone", lambda: not much_to_do.exists(f"{pods(FOO)}/job"))
+    much_to_do.reconcile(name="foo", state="absent")
+    asked = {
+        (one.verb, one.group, f"{one.resource}/{one.subresource}".rstrip("/"))
+        for one in (*READS, *WRITES, *CREATES, *DELETES)
+    }
+    done = {_done(one) for one in seen.requests() if "objectRef" in one}
+    identity = {("get", "", "namespaces"), ("get", "", "configmaps")}
+    reviews = {("create", "authorization.k8s.io", "selfsubjectaccessreviews")}
+    assert done - asked == identity | reviews
+    assert {
+        ("patch", "", "nodes"),
+        ("create", "", "pods/eviction"),
+        ("create", "events.k8s.io", "events"),
+    } <= done
+
+
+def _done(request: Json) -> tuple[str, str, str]:
+    what = request["objectRef"]
+    resource = f"{what['resource']}/{what.get('subresource', '')}".rstrip("/")
+    return request["verb"], what.get("apiGroup", ""), resource
 
 
 SCALE = 1000

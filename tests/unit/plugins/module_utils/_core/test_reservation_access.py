@@ -29,4 +29,4 @@ def test_what_only_a_real_run_needs_stops_no_check_mode() -> None:
 def test_reads_hold_no_write_but_the_canary() -> None:
     writing = [one.text for one in READS if one.verb not in ("get", "list", "watch")]
     assert writing == ["create pods in namespace gpuops-reservation-canary"]
-    assert {one.verb for one in WRITES} == {"patch", "create"}
+    assert {one.verb for one in WRITES} == {"get", "patch", "create"}

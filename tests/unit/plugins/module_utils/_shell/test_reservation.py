@@ -291,6 +291,25 @@ def test_one_reservation_alone_leaves_the_others(cluster: MemoryCluster) -> None
     assert [one["name"] for one in outcome.result["reservations"]] == ["bar"]
 
 
+def test_the_same_name_made_anew_for_another_tenant_inherits_no_node(cluster: MemoryCluster) -> None:
+    """The tenant cannot be changed, so that people delete and create: what still runs there is not yanked."""
+    reserve(cluster, "foo", FOO, "n1", "n2")
+    reconcile()
+    job = run_pod(cluster, "job", "n1")
+    cluster.remove(f"{RESERVATIONS}/foo")
+    reserve(cluster, "foo", BAR, "n1")
+    error = attempt()
+    assert error is not None
+    assert "of tenant tenant-foo, an earlier one of that name" in error.message
+    assert marks(cluster, "n1") == DRAINING
+    assert marks(cluster, "n2") == FREE
+    assert [path for _, path in cluster.writes if "/events/" in path]
+    cluster.remove(job)
+    attempt()
+    reconcile()
+    assert marks(cluster, "n1") == (BAR, "foo", False)
+
+
 def test_an_unknown_name_is_an_input_error(cluster: MemoryCluster) -> None:
     error = attempt(name="nobody")
     assert error is not None
