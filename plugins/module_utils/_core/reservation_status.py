@@ -22,6 +22,8 @@ NODES_MISSING: Final = "NodesMissing"
 NODES_DRAINING: Final = "NodesDraining"
 NODES_PENDING: Final = "NodesPending"
 ALL_RESERVED: Final = "AllReserved"
+LONGEST: Final = 32768
+"""Characters of a condition's message that the definitions allow; a thousand held nodes take more."""
 
 
 def condition(
@@ -53,10 +55,17 @@ def condition(
         "type": kind,
         "status": text,
         "reason": reason,
-        "message": message,
+        "message": _fitting(message),
         "observedGeneration": generation,
         "lastTransitionTime": since or now,
     }
+
+
+def _fitting(message: str) -> str:
+    if len(message) <= LONGEST:
+        return message
+    more = f" … and {len(message)} characters in all: a reconcile shows the rest"
+    return message[: LONGEST - len(more)] + more
 
 
 def reservation_status(claim: Claim, nodes: Sequence[ReservedNode], now: str) -> dict[str, Any]:

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.reservation_claims import Claim
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.reservation_objects import (
@@ -15,6 +17,7 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._core.reservat
     ReservedNode,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._core.reservation_status import (
+    LONGEST,
     condition,
     needs_write,
     reservation_status,
@@ -24,6 +27,8 @@ from ansible_collections.gpuops.reservations.tests.unit.plugins.module_utils._co
     reservation,
 )
 
+ROOT = Path(__file__).resolve().parents[5]
+DEFINITIONS = ROOT / "roles" / "platform" / "files" / "reservations"
 LATER = "2026-11-30T13:00:00Z"
 
 
@@ -96,3 +101,17 @@ def test_what_is_stored_already_is_not_written_again() -> None:
     assert needs_write(stored, reservation_status(claim(), [entry("n1", pods=2)], NOW))
     assert needs_write(stored, reservation_status(claim(accepted=False), [entry("n1", pods=1)], NOW))
     assert needs_write(ReservationStatus(), status)
+
+
+def test_a_message_fits_what_the_definition_allows() -> None:
+    """A claim on a thousand held nodes names each of them; a status that is refused would say nothing."""
+    one = "node-{:04d} is held by Reservation foo of tenant tenant-foo"
+    held = ", ".join(one.format(number) for number in range(1000))
+    accepted = condition((), "Accepted", status=False, reason="Overlap", message=held, generation=1, now=NOW)
+    for kind in ("reservations", "reservationbindings"):
+        definition = yaml.safe_load((DEFINITIONS / f"{kind}.crd.yaml").read_text())
+        schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+        fields = schema["properties"]["conditions"]["items"]["properties"]
+        assert len(accepted["message"]) == fields["message"]["maxLength"] == LONGEST
+    assert accepted["message"].startswith(held[:1000])
+    assert accepted["message"].endswith(f"and {len(held)} characters in all: a reconcile shows the rest")
