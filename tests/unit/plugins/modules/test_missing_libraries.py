@@ -37,8 +37,8 @@ with patch_module_args(__import__("json").loads(sys.argv[3])):
 """
 MODULES = Path(errors.__file__).resolve().parents[2] / "modules"
 OURS = sorted(path.stem for path in MODULES.glob("gpu_*.py"))
-RUN = {"ticket": "t", "run_id": "r"}
-POOL = {"profile_id": "p"}
+RUN: dict[str, str | int] = {"ticket": "t", "run_id": "r"}
+POOL: dict[str, str | int] = {"profile_id": "p"}
 MANDATORY: dict[str, dict[str, str | int]] = {
     "gpu_addon": RUN,
     "gpu_entitlement": {**RUN, "organization": "o", "addon_id": "a", "quantity": 1},
