@@ -61,7 +61,7 @@ AFFINITY = {
     }
 }
 TOLERATION = {"key": "reserved", "operator": "Equal", "value": FOO, "effect": "NoSchedule"}
-INJECTED = {"affinity": AFFINITY, "tolerations": [TOLERATION]}
+INJECTED: dict[str, Any] = {"affinity": AFFINITY, "tolerations": [TOLERATION]}
 CREATED = "2026-11-20T00:00:00Z"
 MANY = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]}
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +36,7 @@ from ansible_collections.gpuops.reservations.tests.unit.plugins.module_utils._co
     world,
 )
 
+NOTHING: frozenset[str] = frozenset()
 EARLIER, LATER = "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z"
 
 
@@ -44,7 +47,7 @@ def judged(seen: ReservationWorld, **consent: object) -> dict[str, Claim]:
 def test_names_are_the_reserved_set_and_absent_ones_are_missing() -> None:
     claim = judged(world([node("n1"), node("n2")], [reservation(nodes=["n1", "n9"])]))["foo"]
     assert claim.accepted
-    assert (claim.hold, claim.missing, claim.release) == ({"n1"}, {"n9"}, set())
+    assert (claim.hold, claim.missing, claim.release) == (frozenset({"n1"}), frozenset({"n9"}), NOTHING)
 
 
 def test_a_selector_alone_is_its_matches() -> None:
@@ -56,15 +59,16 @@ def test_a_selector_alone_is_its_matches() -> None:
 
 
 def test_without_names_or_requirement_nothing_is_meant_and_nothing_released() -> None:
-    for spec in ({}, {"nodeSelector": {}}, {"nodeSelector": {"matchLabels": {}}}):
+    specs: list[dict[str, Any]] = [{}, {"nodeSelector": {}}, {"nodeSelector": {"matchLabels": {}}}]
+    for spec in specs:
         seen = world([held_node("n1"), node("n2")], [reservation(phases={"n1": "Reserved"}, **spec)])
         claim = judged(seen)["foo"]
         assert (claim.accepted, claim.reason) == (False, "Invalid")
-        assert (claim.hold, claim.release) == ({"n1"}, set())
+        assert (claim.hold, claim.release) == (frozenset({"n1"}), NOTHING)
 
 
 def test_every_name_has_to_match_the_selector_and_a_mismatch_releases_nothing() -> None:
-    spec = {"nodeSelector": {"matchLabels": {"rack": "a"}}}
+    spec: dict[str, Any] = {"nodeSelector": {"matchLabels": {"rack": "a"}}}
     seen = world(
         [held_node("n1", labels={"rack": "b"}), node("n2", labels={"rack": "a"})],
         [reservation(nodes=["n1", "n2"], phases={"n1": "Reserved"}, **spec)],
@@ -72,11 +76,11 @@ def test_every_name_has_to_match_the_selector_and_a_mismatch_releases_nothing() 
     claim = judged(seen)["foo"]
     assert (claim.accepted, claim.reason) == (False, "SelectorMismatch")
     assert "n1 (rack In [a], but rack is b)" in claim.message
-    assert (claim.hold, claim.release) == ({"n1"}, set())
+    assert (claim.hold, claim.release) == (frozenset({"n1"}), NOTHING)
 
 
 def test_a_missing_name_is_no_mismatch() -> None:
-    spec = {"nodeSelector": {"matchLabels": {"rack": "a"}}}
+    spec: dict[str, Any] = {"nodeSelector": {"matchLabels": {"rack": "a"}}}
     claim = judged(world([node("n1", labels={"rack": "a"})], [reservation(nodes=["n1", "n9"], **spec)]))[
         "foo"
     ]
@@ -94,7 +98,7 @@ def test_a_new_claim_on_a_held_node_is_rejected_as_a_whole() -> None:
     )
     claims = judged(seen)
     assert claims["foo"].hold == {"n1"}
-    assert (claims["bar"].accepted, claims["bar"].reason, claims["bar"].hold) == (False, "Overlap", set())
+    assert (claims["bar"].accepted, claims["bar"].reason, claims["bar"].hold) == (False, "Overlap", NOTHING)
     assert "n1 is held by Reservation foo of tenant tenant-foo" in claims["bar"].message
 
 
@@ -110,7 +114,11 @@ def test_an_older_one_that_is_edited_keeps_what_it_has() -> None:
     )
     claims = judged(seen)
     assert claims["foo"].hold == {"n2"}
-    assert (claims["old"].accepted, claims["old"].hold, claims["old"].release) == (False, {"n1"}, set())
+    assert (claims["old"].accepted, claims["old"].hold, claims["old"].release) == (
+        False,
+        frozenset({"n1"}),
+        NOTHING,
+    )
 
 
 def test_of_two_new_ones_the_earlier_wins_then_the_name() -> None:
@@ -228,7 +236,12 @@ def test_a_rejected_generation_freezes_what_was_draining() -> None:
         ],
     )
     claim = judged(seen)["foo"]
-    assert (claim.accepted, claim.hold, claim.frozen, claim.release) == (False, {"n1"}, {"n2"}, set())
+    assert (claim.accepted, claim.hold, claim.frozen, claim.release) == (
+        False,
+        frozenset({"n1"}),
+        frozenset({"n2"}),
+        NOTHING,
+    )
 
 
 def test_a_foreign_taint_of_our_key_rejects_the_claim() -> None:

@@ -142,7 +142,7 @@ class MemoryCluster:
         if target not in self.objects:
             raise self._gone("PATCH", target)
         if dry_run:
-            return _merged(self.objects[target], body)
+            return dict(_merged(self.objects[target], body))
         self._writing("PATCH", path)
         if target not in self.objects:
             raise self._gone("PATCH", target)

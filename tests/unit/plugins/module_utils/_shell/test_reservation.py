@@ -463,8 +463,8 @@ class Story:
         for node, names in self.holders().items():
             assert len(names) == 1, f"{node} is in {names}"
         for name in ("n1", "n2", "n3"):
-            node = self.cluster.objects[f"{NODES}/{name}"]
-            stranger = [one for one in node["spec"].get("taints", []) if one["key"] == "stranger"]
+            stored = self.cluster.objects[f"{NODES}/{name}"]
+            stranger = [one for one in stored["spec"].get("taints", []) if one["key"] == "stranger"]
             assert len(stranger) == 1, f"{name} lost a taint of somebody else"
 
 
