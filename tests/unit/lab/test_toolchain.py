@@ -67,7 +67,7 @@ def test_an_installation_without_a_usable_program_is_a_failure(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toolchain, "_install", lambda: go(places[1], "go version go1.20 linux/amd64"))
-    with pytest.raises(LabError, match="is no Go"):
+    with pytest.raises(LabError, match=f"but {places[1]}/go is no Go"):
         toolchain.find(print)
 
 
