@@ -67,7 +67,7 @@ def test_more_within_the_equation_is_granted_once(stage: CapacityLab) -> None:
 REFUSALS = {
     "beyond the equation": ("borealis", 20, "gpu-h100-vm", "lacks 1 devices"),
     "below what is used": ("aurora", 1, "gpu-h100-vm", "aurora-vision/VirtualMachine/inference-1"),
-    "a reservation add-on": ("borealis", 1, "gpu-h100-reserved", "reservation add-on"),
+    "a reservation add-on": ("borealis", 1, "gpu-h100-reserved", "carries reservations"),
     "an add-on that nobody knows": ("borealis", 1, "gpu-b200", "gpu-b200"),
 }
 
