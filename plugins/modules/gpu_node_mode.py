@@ -176,6 +176,11 @@ smoke:
   returned: success, and when the run stopped on its way
   type: dict
   sample: {namespace: borealis-ml, profile_id: v100-vm, resource: nvidia.com/GV100GL_V100_PCIE_16GB}
+to_do:
+  description: Whether there was anything to do, or is in check mode; not so for a node that has arrived.
+  returned: success
+  type: bool
+  sample: true
 done:
   description: The steps that were done.
   returned: when the run stopped on its way

@@ -43,25 +43,45 @@ def run(world: CaseWorld, counter: Counter, **when: object) -> module_run.Outcom
         return module_run.run(world, {**world.case.when, **when})
 
 
-def test_killed_at_every_call_site_and_resumed(servers: Servers, tmp_path: Path) -> None:
+def sites_of_a_whole_run(servers: Servers, folder: Path) -> list[str]:
     whole = Counter()
-    straight = built(plain_case(), servers, tmp_path / "whole")
-    assert not run(straight, whole).failed
-    writing = [site for site in whole.sites if "PATCH" in site or "push" in site]
+    assert not run(built(plain_case(), servers, folder), whole).failed
+    writing = [site for site in whole.sites if writes(site)]
     assert len(writing) >= 8, "cordon, uncordon, lock, commit and letting go are all sites"
-    for number, site in enumerate(whole.sites):
-        world = built(plain_case(), servers, tmp_path / f"at-{number}")
-        counter = Counter(number)
-        with pytest.raises(Killed):
-            run(world, counter)
-        assert counter.sites[-1] == site, "a run is repeatable, so that every site is met"
-        begun = world.remote.commits(world.start_revision)
-        world.record.events.clear()
-        outcome = run(world, Counter(), resume_cordoned=True)
-        assert not outcome.failed, (site, outcome.msg)
-        happened = WhatHappened(world, outcome)
-        finished_well(world, happened)
-        assert len(happened.commits) == 1, (site, begun, happened.commits)
+    return whole.sites
+
+
+def writes(site: str) -> bool:
+    return "PATCH" in site or "push" in site
+
+
+def killed_and_resumed(servers: Servers, folder: Path, number: int, site: str) -> None:
+    world = built(plain_case(), servers, folder)
+    counter = Counter(number)
+    with pytest.raises(Killed):
+        run(world, counter)
+    assert counter.sites[-1] == site, "a run is repeatable, so that every site is met"
+    begun = world.remote.commits(world.start_revision)
+    world.record.events.clear()
+    outcome = run(world, Counter(), resume_cordoned=True)
+    assert not outcome.failed, (site, outcome.msg)
+    happened = WhatHappened(world, outcome)
+    finished_well(world, happened)
+    assert len(happened.commits) == 1, (site, begun, happened.commits)
+
+
+def test_killed_at_every_write_and_resumed(servers: Servers, tmp_path: Path) -> None:
+    """Before each write, and after it was carried out and before the run knew."""
+    for number, site in enumerate(sites_of_a_whole_run(servers, tmp_path / "whole")):
+        if writes(site):
+            killed_and_resumed(servers, tmp_path / f"at-{number}", number, site)
+
+
+@pytest.mark.soak
+def test_killed_at_every_other_call_site_and_resumed(servers: Servers, tmp_path: Path) -> None:
+    for number, site in enumerate(sites_of_a_whole_run(servers, tmp_path / "whole")):
+        if not writes(site):
+            killed_and_resumed(servers, tmp_path / f"at-{number}", number, site)
 
 
 def test_killed_twice_in_a_row(servers: Servers, tmp_path: Path) -> None:

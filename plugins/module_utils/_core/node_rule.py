@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from .errors import ObservationError
@@ -124,6 +125,7 @@ def _text(file: FleetFile) -> str:
     return file.text
 
 
+@lru_cache(maxsize=4)  # one look asks for the same file's rules again and again
 def _read(path: str, text: str, cluster: str) -> NodeRules:
     document = PositionedYaml(text)
     by_node: dict[str, list[NodeRule | RuleTrouble]] = {}

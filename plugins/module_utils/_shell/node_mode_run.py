@@ -168,7 +168,7 @@ def _unchanged(course: Course, facts: ModeFacts, *, check_mode: bool) -> Outcome
         msg=message,
         checks=course.checks,
         plan=(),
-        result=course.report(),
+        result={**course.report(), "to_do": False},
         warnings=warnings,
     )
 
@@ -180,7 +180,7 @@ def _preview(course: Course, verdict: Verdict) -> Outcome:
         msg=f"node {request.node} would move from {request.from_mode} to {request.to_mode}",
         checks=verdict.checks,
         plan=course.plan,
-        result=course.report(),
+        result={**course.report(), "to_do": True},
         diffs=_diffs(verdict),
     )
 
@@ -203,7 +203,7 @@ def _finished(course: Course, verdict: Verdict, message: str) -> Outcome:
         msg=message,
         checks=course.checks,
         plan=course.plan,
-        result=course.report(),
+        result={**course.report(), "to_do": True},
         diffs=_diffs(verdict),
     )
 

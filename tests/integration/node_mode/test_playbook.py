@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +34,11 @@ TO_VM: dict[str, Any] = {
 TO_POD: dict[str, Any] = {**TO_VM, "from_mode": "vm-passthrough", "to_mode": "pod-hami"}
 
 
+def recap(output: str) -> dict[str, int]:
+    """The counts of a playbook's last line."""
+    return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", output.rsplit("PLAY RECAP", 1)[1])}
+
+
 def test_there_and_back_with_the_gates_closed_and_reopened(stage: LabStage) -> None:
     rules, config = stage.file(RULES), stage.file(CONFIG)
     preview = stage.playbook("transition", "--check", **TO_VM, close_gates=True)
@@ -45,6 +52,12 @@ def test_there_and_back_with_the_gates_closed_and_reopened(stage: LabStage) -> N
     assert "2 healthy schedulable devices" in there.output
     assert stage.gates() == {"false"}, "reopen was not asked for"
     assert "playbooks/creation_gate.yml" in there.output
+    head = stage.remote.tip()
+    again = stage.playbook("transition", **TO_VM, close_gates=True)
+    assert again.code == 0, again.output
+    assert recap(again.output)["changed"] == 0
+    assert stage.remote.tip() == head
+    assert stage.gates() == {"false"}
     back = stage.playbook("transition", **TO_POD)
     assert back.code == 0, back.output
     stage.at_rest("pod-hami")
@@ -57,14 +70,20 @@ def test_reopened_gates_are_as_they_were(stage: LabStage) -> None:
     rules, config = stage.file(RULES), stage.file(CONFIG)
     there = stage.playbook("transition", **TO_VM, close_gates=True, reopen=True)
     assert there.code == 0, there.output
+    head = stage.remote.tip()
+    for asked_for in ({}, {"reopen": True}):
+        again = stage.playbook("transition", **TO_VM, close_gates=True, **asked_for)
+        assert again.code == 0, again.output
+        assert recap(again.output)["changed"] == 0
+    assert stage.remote.tip() == head, "a healthy node is left alone, and so are the gates of production"
     back = stage.playbook("transition", **TO_POD, close_gates=True, reopen=True)
     assert back.code == 0, back.output
     assert (stage.file(RULES), stage.file(CONFIG)) == (rules, config)
     eventually("both gates to be open again", lambda: stage.gates() == {"true"})
 
 
-def test_a_no_puts_the_gates_back(stage: LabStage) -> None:
-    config = stage.file(CONFIG)
+def test_a_no_touches_no_gate(stage: LabStage) -> None:
+    head = stage.remote.tip()
     pod = holder(stage)
     try:
         refused = stage.playbook("transition", **TO_VM, close_gates=True)
@@ -73,9 +92,42 @@ def test_a_no_puts_the_gates_back(stage: LabStage) -> None:
     assert refused.code != 0
     assert f"{pod.split('/')[4]}/Pod/trains" in refused.output
     assert not stage.cordoned()
+    assert stage.lock() == {}
+    assert stage.remote.tip() == head
+    assert stage.gates() == {"true"}
+
+
+def test_a_no_after_the_gates_were_closed_puts_them_back(stage: LabStage) -> None:
+    """The holder comes while the gates are being closed."""
+    config = stage.file(CONFIG)
+    process = stage.start(*stage.playbook_command("transition", **TO_VM, close_gates=True))
+    eventually("a gate to be closed in the fleet", lambda: stage.file(CONFIG) != config)
+    pod = holder(stage)
+    try:
+        output, _ = process.communicate(timeout=300)
+    finally:
+        stage.admin.delete(pod)
+    assert process.returncode != 0
+    assert f"{pod.split('/')[4]}/Pod/trains" in output
+    assert not stage.cordoned()
     assert stage.locked_by() == {}
     assert stage.file(CONFIG) == config
     assert stage.gates() == {"true"}
+
+
+def test_a_node_that_somebody_cordoned_is_no_reason_to_page(stage: LabStage) -> None:
+    """The module's refusal tells no event, and the hooks are not called for it."""
+    told = stage.folder / "told.json"
+    page = note_the_page(stage, told)
+    node = stage.node()
+    node["spec"]["unschedulable"] = True
+    stage.admin.replace(f"/api/v1/nodes/{NODE}", node)
+    refused = stage.playbook("transition", **TO_VM, close_gates=True, page_tasks=[str(page)])
+    assert refused.code != 0
+    assert "already cordoned" in refused.output
+    assert not told.exists()
+    assert stage.gates() == {"true"}
+    assert stage.cordoned()
 
 
 def holder(stage: LabStage) -> str:
@@ -111,34 +163,25 @@ def test_open_gates_are_refused_without_close_gates(stage: LabStage) -> None:
 
 
 def test_stopped_cordoned_paged_and_resumed(stage: LabStage) -> None:
-    page = stage.folder / "page.yml"
     told = stage.folder / "told.json"
-    page.write_text(
-        yaml.safe_dump(
-            [
-                {
-                    "name": "Note the page",
-                    "ansible.builtin.copy": {
-                        "content": "{{ gpuops_event | to_json }}",
-                        "dest": str(told),
-                        "mode": "0600",
-                    },
-                }
-            ]
-        )
-    )
+    page = note_the_page(stage, told)
+    failing = stage.folder / "failing.yml"
+    fail = {"msg": "pager is out of order"}
+    failing.write_text(yaml.safe_dump([{"name": "Fail", "ansible.builtin.fail": fail}]))
     platform = PlatformApi(stage.lab.kubeconfig("admin"))
     set_fault(platform, freeze_labels="*")
     head = stage.remote.tip()
     try:
         # Gates and node share one limit; the gates need some seconds of it.
         stopped = stage.playbook(
-            "transition", **TO_VM, close_gates=True, wait_timeout=25, page_tasks=[str(page)]
+            "transition", **TO_VM, close_gates=True, wait_timeout=25, page_tasks=[str(page), str(failing)]
         )
     finally:
         clear_faults(platform)
     assert stopped.code != 0
-    assert "resume_cordoned" in stopped.output
+    assert "pager is out of order" in stopped.output
+    last_words = stopped.output.rindex("Stop with the reason and the way on")
+    assert "resume_cordoned=true" in stopped.output[last_words:], "told last, whatever the hooks do"
     assert stage.cordoned()
     assert json.loads(stage.mark() or "{}")["by"] == "transition"
     assert stage.locked_by() == {"v100-vm": f"transition:{NODE}"}
@@ -155,6 +198,14 @@ def test_stopped_cordoned_paged_and_resumed(stage: LabStage) -> None:
     stage.at_rest("vm-passthrough")
     moves = [commit for commit in stage.remote.commits(head) if moved(stage, commit)]
     assert len(moves) == 1
+
+
+def note_the_page(stage: LabStage, told: Path) -> Path:
+    """A hook that writes its event into a file."""
+    page = stage.folder / "page.yml"
+    copy = {"content": "{{ gpuops_event | to_json }}", "dest": str(told), "mode": "0600"}
+    page.write_text(yaml.safe_dump([{"name": "Note the page", "ansible.builtin.copy": copy}]))
+    return page
 
 
 def moved(stage: LabStage, commit: str) -> bool:
