@@ -8,6 +8,7 @@ bench/results/reservations.json and prints a table. The second part needs ansibl
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -160,7 +161,7 @@ def seconds_until(condition: Callable[[], bool], limit: float) -> float:
     return time.monotonic() - begun
 
 
-def reaction(api: Api) -> Json:
+def reaction(api: Api, changes: int) -> Json:
     """Seconds from the change of a Reservation to the label on its node."""
     path, one, both = f"{GROUP}/reservations/bench", ["train-01"], ["train-01", "train-02"]
     document: Json = {
@@ -174,10 +175,11 @@ def reaction(api: Api) -> Json:
     try:
         with rulebook():
             seconds_until(lambda: labelled(api, "train-01"), 180)
-            for _ in range(CHANGES):
+            for _ in range(changes):
                 time.sleep(6)
                 _want(api, path, both)
                 times.append(seconds_until(lambda: labelled(api, "train-02"), 120))
+                print(f"change to label: {times[-1]:.2f} s, load {os.getloadavg()[0]:.1f}", flush=True)
                 time.sleep(6)
                 _want(api, path, one)
                 seconds_until(lambda: not labelled(api, "train-02"), 120)
@@ -193,7 +195,7 @@ def reaction(api: Api) -> Json:
             )
     times.sort()
     return {
-        "changes": CHANGES,
+        "changes": changes,
         "p50_s": round(statistics.median(times), 2),
         "p95_s": round(times[max(0, -(-len(times) * 95 // 100) - 1)], 2),
         "worst_s": round(times[-1], 2),
@@ -207,12 +209,18 @@ def _want(api: Api, path: str, nodes: list[str]) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.reservations", description=__doc__)
+    parser.add_argument("--changes", type=int, default=CHANGES, help="of a Reservation, each timed")
+    parser.add_argument("--only", choices=["admission", "reaction"], help="one part alone")
+    arguments = parser.parse_args()
     api = Api(LAB.kubeconfig("admin"))
-    load = os.getloadavg()[0]
-    result: Json = {"load_before": round(load, 1), "admission": admission(api)}
-    if shutil.which("ansible-rulebook"):
-        result["reaction"] = reaction(api)
-    else:
+    result: Json = {"load_before": round(os.getloadavg()[0], 1)}
+    if arguments.only != "reaction":
+        result["admission"] = admission(api)
+        print(json.dumps(result["admission"], indent=2), flush=True)
+    if arguments.only != "admission" and shutil.which("ansible-rulebook"):
+        result["reaction"] = reaction(api, arguments.changes)
+    elif arguments.only != "admission":
         result["reaction"] = "not measured: ansible-rulebook is not on the PATH"
     result["load_after"] = round(os.getloadavg()[0], 1)
     folder = Path(__file__).parent / "results"

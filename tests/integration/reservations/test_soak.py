@@ -169,6 +169,8 @@ def come_to_rest(stage: Stage) -> None:
     for tenant in (FOO, BAR):
         stage.admin.delete(pods(tenant))
         stage.no_pods(tenant)
+    for _ in range(4):  # those that are being deleted let go
+        refusal(stage.reconcile)
     for name, nodes in (("foo", ["train-01", "train-02"]), ("bar", ["train-03"])):
         if not stage.exists(f"{RESERVATIONS}/{name}"):
             stage.reserve(name, f"tenant-{name}", nodes)
