@@ -243,6 +243,9 @@ HRQ = "/apis/hnc.x-k8s.io/v1alpha2/namespaces/aurora/hierarchicalresourcequotas/
 PROJECT = "/apis/kube-dc.com/v1/namespaces/aurora/projects/vision/status"
 EXPECTED = "kube-dc.com/gpu.expected-workload-mode"
 FREEZE = 'since: "2026-11-01T00:00:00Z"\naudit: daily\nfindings: [active-alert]\nthawed: null\n'
+FENCE = "/api/v1/namespaces/gpuops-system/configmaps/capacity-fence"
+RAISED = {"creation.h100-vm": f"{H100} -", "entitlement.h100-vm": "gpu-h100-reserved"}
+LOWERED = dict.fromkeys(RAISED)
 OLD = {"ticket": "lab-7", "run": "01X", "since": "2026-01-01T00:00:00Z", "step": "freeze"}
 
 
@@ -351,14 +354,25 @@ DRIFTS: dict[str, Drift] = {
         ),
     ),
     "gate-state-unexpected, frozen and open": Drift(
-        file(f"{LEDGER}/freezes/v100-vm.yaml", lambda _: FREEZE), one("gate-state-unexpected", "gate/vm")
+        file(f"{LEDGER}/freezes/v100-vm.yaml", lambda _: FREEZE),
+        frozenset({("gate-state-unexpected", "gate/vm"), ("fence-down", "fence/v100-vm")}),
     ),
     "gate-state-unexpected, copies differ": Drift(
         both(fault(freeze_config="*"), file(CONFIG_FILE, closed_in_the_file)),
         one("gate-state-unexpected", "gate/vm"),
     ),
+    "fence-down, a lock without its fence": Drift(
+        lock(lock_text({"h100-vm": OLD})), one("fence-down", "fence/h100-vm")
+    ),
+    "fence-not-lowered": Drift(
+        patched(FENCE, {"data": RAISED}, {"data": LOWERED}),
+        one("fence-not-lowered", "fence/h100-vm"),
+        severity="warning",
+    ),
     "stale-lock": Drift(
-        lock(lock_text({"h100-vm": OLD})), one("stale-lock", "lock/h100-vm"), severity="warning"
+        both(patched(FENCE, {"data": RAISED}, {"data": LOWERED}), lock(lock_text({"h100-vm": OLD}))),
+        one("stale-lock", "lock/h100-vm"),
+        severity="warning",
     ),
     "undeclared-node": Drift(
         file(f"{LEDGER}/policy.yaml", node_undeclared),

@@ -5,6 +5,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.api_resource import (
+    ADMISSION_BINDINGS,
+    ADMISSION_POLICIES,
+)
+from ansible_collections.gpuops.reservations.plugins.module_utils._core.fence_objects import FENCE_POLICIES
 from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.api_server import RESOURCES
 from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import CapacityWorld
 
@@ -19,7 +26,25 @@ def fenced(world: CapacityWorld, control: str = "both", *, installed: bool = Tru
     meta = {"name": "capacity-fence", "namespace": "gpuops-system", "resourceVersion": "1"}
     items = [{"metadata": meta, "data": dict(INSTALLED)}] if installed else []
     world.server.lists[CONFIGMAPS] = {"items": items}
+    policies = [_policy(name) for name in FENCE_POLICIES] if installed else []
+    bindings = [_binding(name) for name in FENCE_POLICIES] if installed else []
+    world.server.lists[ADMISSION_POLICIES.path()] = {"items": policies}
+    world.server.lists[ADMISSION_BINDINGS.path()] = {"items": bindings}
     return world
+
+
+def _policy(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"failurePolicy": "Fail"}}
+
+
+def _binding(name: str) -> dict[str, Any]:
+    parameters = {
+        "name": "capacity-fence",
+        "namespace": "gpuops-system",
+        "parameterNotFoundAction": "Deny",
+    }
+    spec = {"policyName": name, "validationActions": ["Deny"], "paramRef": parameters}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def fences(world: CapacityWorld) -> dict[str, str]:
