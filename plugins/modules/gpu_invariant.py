@@ -147,11 +147,19 @@ limits:
   type: dict
   sample: {nodeLeaseSeconds: 60, quotaStatusSeconds: 600, lockHours: 24, smokeDays: 90}
 remedies:
-  description: The smallest ways to make the equation hold.
+  description:
+    - The smallest ways to make the equation hold, each sufficient by itself.
+    - A C(reduce-entitlement) names every organization that gives something back; all of them together
+      suffice, with the devices that have to be added beside.
   returned: when the pool could be judged
   type: list
   elements: dict
-  sample: []
+  sample:
+    - kind: reduce-entitlement
+      devices: 1
+      add_devices: 0
+      reductions: [{organization: aurora, devices: 1, unused: 1}]
+      message: reduce non-reserved entitlement of aurora by 1 of 4 (1 unused), holder-safely
 
 summary:
   description: Lines for the screen.

@@ -181,11 +181,19 @@ nodes:
   sample:
     - {node: gpu-01, declared: 8, counts: 8, reason: allocatable}
 remedies:
-  description: The smallest ways to make the equation hold.
+  description:
+    - The smallest ways to make the equation hold, each sufficient by itself.
+    - A C(reduce-entitlement) names every organization that gives something back; all of them together
+      suffice, with the devices that have to be added beside.
   returned: when the pool could be judged
   type: list
   elements: dict
-  sample: []
+  sample:
+    - kind: reduce-entitlement
+      devices: 1
+      add_devices: 0
+      reductions: [{organization: aurora, devices: 1, unused: 1}]
+      message: reduce non-reserved entitlement of aurora by 1 of 4 (1 unused), holder-safely
 profile_id:
   description: The pool of the record; empty where neither a record nor a lock names one.
   returned: when O(action=release) or O(action=cancel)
@@ -223,6 +231,11 @@ operator_steps:
 failure_event:
   description: What hooks are told when a later phase fails.
   returned: always
+  type: dict
+  sample: {kind: assign-failed, severity: error, ticket: lab-1}
+let_go_failure_event:
+  description: What hooks are told when letting go of gate and lock fails.
+  returned: when O(action=assign)
   type: dict
   sample: {kind: assign-failed, severity: error, ticket: lab-1}
 next_action:

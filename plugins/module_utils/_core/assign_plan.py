@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .checks import Check
+from .lock_check import lock_check
 from .order import Order
 from .plan import Phase, Plan, in_order
 from .proof import Proof
@@ -142,7 +143,8 @@ def _checks(facts: AssignFacts) -> tuple[Check, ...]:
     """The proof's answers, and what else refuses; a finished assignment is not proved to be allowed."""
     if facts.state == "active":
         return ()
-    found = [*facts.preflight, _lock(facts), _smoke_place(facts)]
+    lock = lock_check(facts.order.spec.profile_id, facts.lock_holder, facts.ticket, may_wait=facts.may_wait)
+    found = [*facts.preflight, lock, _smoke_place(facts)]
     if not facts.proof.decisive.holds:
         found += [_transition(node, mode) for node, mode in facts.shared_nodes]
     if facts.proof.only_converging and facts.state == "pending" and facts.lock_is_ours:
@@ -166,23 +168,6 @@ def _transition(node: str, mode: str) -> Check:
         next_action=f"ansible-playbook playbooks/transition.yml -e node={node} -e from_mode={mode} "
         "-e to_mode=vm-passthrough -e close_gates=true, then assign again",
         object=f"node/{node}",
-    )
-
-
-def _lock(facts: AssignFacts) -> Check:
-    pool = facts.order.spec.profile_id
-    if not facts.lock_holder or facts.lock_is_ours:
-        return Check(id="lock", status="pass", message=f"pool {pool} is free", object=f"pool/{pool}")
-    message = f"pool {pool} is locked for {facts.lock_holder}"
-    if facts.may_wait:
-        return Check(id="lock", status="pass", message=f"{message}; the run waits", object=f"pool/{pool}")
-    return Check(
-        id="lock-held",
-        status="fail",
-        message=message,
-        next_action=f"run again when {facts.lock_holder} has ended, or with -e lock_wait=<seconds>; "
-        "playbooks/lock.yml shows the lock",
-        object=f"pool/{pool}",
     )
 
 

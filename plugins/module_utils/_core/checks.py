@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal
 
 from .strict_model import StrictModel
+
+MOST_TOLD: Final = 10
+"""A message tells so many findings; results have them all."""
 
 Status = Literal["pass", "fail", "unknown", "not_applicable"]
 
@@ -44,3 +48,19 @@ def passed(checks: tuple[Check, ...]) -> bool:
 def stopping(checks: tuple[Check, ...]) -> tuple[Check, ...]:
     """The checks that stop a run: failed or unknown ones, in their order."""
     return tuple(check for check in checks if check.status in ("fail", "unknown"))
+
+
+def told(texts: Iterable[str]) -> str:
+    """Sentences as one, each once; of many, the first few and how many more there are."""
+    return "; ".join(bounded(tuple(dict.fromkeys(filter(None, texts)))))
+
+
+def bounded(texts: Sequence[str], *, prefix: str = "") -> tuple[str, ...]:
+    """The first few of many texts, and a last one that says how many more there are.
+
+    Args:
+        texts: in their order.
+        prefix: what the last one begins with.
+    """
+    more = len(texts) - MOST_TOLD
+    return (*texts[:MOST_TOLD], f"{prefix}and {more} more, see checks") if more > 0 else tuple(texts)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .checks import bounded
 from .claims import OrganizationTerms, shown
 from .equation import Equation
 from .healthy import ALLOCATABLE
@@ -121,14 +122,18 @@ def node_lines(proof: Proof) -> list[str]:
 
 
 def finding_lines(proof: Proof) -> list[str]:
-    """What stops, each with its next step, then the rest."""
-    lines = []
-    for finding in sorted(proof.findings, key=lambda item: not item.stops):
-        mark = "STOP" if finding.stops else finding.severity
-        lines.append(f"  {mark}  {finding.id}: {finding.message}")
-        if finding.stops:
-            lines.append(f"        next: {finding.next_action}")
-    return lines
+    """What stops, each with its next step, then the rest; of many of a kind, the first few."""
+    stops = [
+        f"  STOP  {finding.id}: {finding.message}\n        next: {finding.next_action}"
+        for finding in proof.stops
+    ]
+    rest = [
+        f"  {finding.severity}  {finding.id}: {finding.message}"
+        for finding in proof.findings
+        if not finding.stops
+    ]
+    shown = (*bounded(stops, prefix="  STOP  "), *bounded(rest, prefix="  "))
+    return [line for entry in shown for line in entry.splitlines()]
 
 
 def verdict(proof: Proof) -> str:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import time
 
-from .._adapters.evidence_directory import checked_directory
 from .._core.assign_plan import AssignFacts, Proposal, plan_assign
-from .._core.checks import Check
-from .._core.errors import GpuopsError
 from .._core.healthy import SHARED_MODE
+from .._core.hook_event import HookEvent
 from .._core.modes import ACTIVE_LABEL
 from .._core.names import normalise_ticket
 from .._core.order import Order
@@ -23,6 +21,7 @@ from .creation_gate import gate_of
 from .entitlement import entitling
 from .observation import Observation, observe
 from .planned import Planned
+from .preflight import preflight
 from .progress import report
 from .proof import Question, proved
 from .review import read_proposal
@@ -68,11 +67,12 @@ def _planned(invocation: Invocation, reach: Reach) -> Planned:
         proof=proof,
         headline=_headline(order),
         go_on=_go_on(invocation, plan),
-        event=_event(order),
+        event=_event(order, _while_pending(ticket)),
         facts={
             "order": {**order.value()["spec"]},
             "smoke": {"namespace": facts.smoke_namespace, "resource": proof.resource},
             "lock_holder": facts.lock_holder,
+            "let_go_failure_event": _event(order, _while_active(ticket)),
         },
     )
 
@@ -100,7 +100,7 @@ def _facts(
         proposal=_proposal(invocation, reach, seen, order),
         reopen=invocation.params["reopen"],
         shared_nodes=_shared_nodes(seen, proof),
-        preflight=_preflight(invocation, seen, order),
+        preflight=preflight(invocation, seen, caps=bool(spec.project)),
     )
 
 
@@ -146,28 +146,6 @@ def _proposal(invocation: Invocation, reach: Reach, seen: Observation, order: Or
     return "same" if file.content == record.to_yaml().encode() else "different"
 
 
-def _preflight(invocation: Invocation, seen: Observation, order: Order) -> tuple[Check, ...]:
-    """What a real run needs on this machine; a review does without."""
-    params = invocation.params
-    if invocation.check_mode or params["snapshot"]:
-        return ()
-    checks = []
-    try:
-        checked_directory(params["evidence_dir"] or "")
-    except GpuopsError as error:
-        checks.append(_missing("evidence-dir", error.message, error.next_action))
-    if order.spec.project and seen.ledger.policy.spec.project_cap == "backend":
-        for option in ("backend_url", "backend_token_file"):
-            if not params[option]:
-                action = f"set {option}, or export GPUOPS_{option.upper()}"
-                checks.append(_missing(option.replace("_", "-"), f"{option} is not set", action))
-    return tuple(checks)
-
-
-def _missing(name: str, message: str, next_action: str) -> Check:
-    return Check(id=name, status="fail", message=message, next_action=next_action, object="this machine")
-
-
 def _headline(order: Order) -> str:
     spec = order.spec
     where = f"{spec.organization}, project {spec.project}" if spec.project else spec.organization
@@ -182,17 +160,32 @@ def _go_on(invocation: Invocation, plan: Plan) -> str:
     return "run without check mode" if invocation.check_mode else "the phases that are not done follow"
 
 
-def _event(order: Order) -> dict[str, object]:
+def _event(order: Order, next_action: str) -> dict[str, object]:
     spec = order.spec
-    return {
-        "kind": "assign-failed",
-        "severity": "error",
-        "ticket": order.ticket,
-        "organization": spec.organization,
-        "profile": spec.profile_id,
-        "message": "",
-        "owners": [spec.support_owner],
-        "next_action": "The record stays pending, entitlement stays in place, the gate stays closed and the "
-        f"lock held. Go on with playbooks/assign.yml -e ticket={order.ticket}, or take it back with "
-        f"playbooks/cancel.yml -e ticket={order.ticket}.",
-    }
+    event = HookEvent(
+        kind="assign-failed",
+        severity="error",
+        ticket=order.ticket,
+        organization=spec.organization,
+        profile=spec.profile_id,
+        message="",
+        owners=(spec.support_owner,),
+        next_action=next_action,
+    )
+    return event.result()
+
+
+def _while_pending(ticket: str) -> str:
+    return (
+        "The record stays pending, entitlement stays in place, the gate stays closed and the lock held. "
+        f"Go on with playbooks/assign.yml -e ticket={ticket}, or take it back with "
+        f"playbooks/cancel.yml -e ticket={ticket}."
+    )
+
+
+def _while_active(ticket: str) -> str:
+    return (
+        f"The record gpu-res-{ticket} is active and stays so, and is billed. Gate and lock stay as they are "
+        "(playbooks/lock.yml shows them): put right what is named, then let go of them with "
+        f"playbooks/assign.yml -e ticket={ticket}."
+    )

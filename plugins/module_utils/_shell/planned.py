@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._core.checks import stopping
+from .._core.checks import bounded, stopping, told
 from .._core.plan import Plan
 from .._core.proof import Proof
 from .._core.report import report_result
@@ -46,11 +46,11 @@ class Planned:
 
     @property
     def msg(self) -> str:
-        """One sentence; where refused, every refusal with its next step."""
+        """One sentence; where refused, why, and the next step."""
         if self.plan.allowed:
             return f"{self.headline}: {self.go_on}"
         stops = stopping(self.plan.checks)
-        said = "; ".join(f"{check.message} [{check.id}]" for check in stops)
+        said = told(f"{check.message} [{check.id}]" for check in stops)
         return f"{self.headline} is refused: {said} Next: {self.next_action}"
 
     @property
@@ -58,8 +58,7 @@ class Planned:
         """What the operator does next."""
         if self.plan.allowed:
             return self.go_on
-        stops = stopping(self.plan.checks)
-        return "; ".join(dict.fromkeys(check.next_action for check in stops if check.next_action))
+        return told(check.next_action for check in stopping(self.plan.checks))
 
     def result(self) -> dict[str, Any]:
         """The result keys."""
@@ -87,4 +86,5 @@ class Planned:
         """Lines for the screen: the headline, the phases, the equation, and what refuses."""
         phases = [phase.line() for phase in self.plan.phases]
         refusals = [f"  NO    {check.id}: {check.message}" for check in stopping(self.plan.checks)]
-        return [self.headline, *phases, *report, *refusals, f"Next: {self.next_action}"]
+        shown = bounded(refusals, prefix="  NO    ")
+        return [self.headline, *phases, *report, *shown, f"Next: {self.next_action}"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from .._core.checks import told
 from .._core.errors import PolicyBlocked
 from .._core.invariant import Purpose, prove
 from .._core.order import Order
@@ -69,7 +70,7 @@ def proved(
     for attempt in range(READS_AGAIN):
         if not proof.worth_reading_again:
             break
-        what = "; ".join(finding.message for finding in proof.stops)
+        what = told(finding.message for finding in proof.stops)
         report(f"reading health again ({attempt + 1} of {READS_AGAIN}): {what}")
         time.sleep(invocation.params.get("health_interval", 0.0))
         seen = look_again(invocation, reach, seen)
@@ -81,18 +82,16 @@ def require_proof(proof: Proof) -> None:
     """Stop unless the answer is yes.
 
     Raises:
-        PolicyBlocked: with the code of the first finding that stops, every finding in the message, and the
+        PolicyBlocked: with the code of the first finding that stops, the first few in the message, and the
             whole report as result.
     """
     if proof.allowed:
         return
     stops = proof.refusals
-    shown = "; ".join(check.message for check in stops)
-    steps = list(dict.fromkeys(check.next_action for check in stops if check.next_action))
     raise PolicyBlocked(
         stops[0].id,
-        f"pool {proof.profile_id}: {shown}",
-        next_action="; ".join(steps),
+        f"pool {proof.profile_id}: {told(check.message for check in stops)}",
+        next_action=told(check.next_action for check in stops),
         report=report_result(proof),
     )
 

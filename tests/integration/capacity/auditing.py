@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from ansible.module_utils.testing import patch_module_args
-
 from ansible_collections.gpuops.reservations.tests.integration.capacity.capacity_lab import CapacityLab
-from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import Ran
+from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import (
+    Ran,
+    handed_over,
+)
 
 MODULES = "ansible_collections.gpuops.reservations.plugins.modules"
 
@@ -41,7 +42,7 @@ class LiveModules:
         options = {"_ansible_check_mode": check, "_ansible_diff": True, **given, **arguments}
         with (
             mock.patch.dict(os.environ, self.lab.environment(), clear=True),
-            patch_module_args(options),
+            handed_over(options),
             contextlib.redirect_stdout(output),
         ):
             try:

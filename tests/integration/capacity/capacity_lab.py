@@ -22,6 +22,9 @@ import yaml
 from ansible_collections.gpuops.reservations.tests.unit.plugins.capacity.capacity_world import import_commit
 from lab.api import Api, ApiError
 from lab.directory import CHECKOUT, LabDirectory
+from lab.fixture.reset import Reset
+from lab.platform import faults
+from lab.platform.api import Api as PlatformApi
 
 BIN = CHECKOUT / ".venv" / "bin"
 CONFIG_FILE = "clusters/lab/cluster-config.env"
@@ -74,11 +77,12 @@ class Run:
 
 @dataclass
 class CapacityLab:
-    """One lab; what its playbooks printed is kept in ``printed``."""
+    """One lab; what its playbooks printed is kept in ``printed``, ``begun`` is where its audit log begins."""
 
     lab: LabDirectory
     folder: Path
     printed: list[str] = field(default_factory=list)
+    begun: int = 0
 
     @property
     def admin(self) -> Api:
@@ -90,7 +94,10 @@ class CapacityLab:
         return self.lab.fleet
 
     def reset(self) -> None:
-        lab_command(self.lab, "reset")
+        """The fixture, put back into the running lab; what happened before is no longer in the audit log."""
+        Reset(self.lab.root, lambda _line: None).run()
+        faults.wait_seen(PlatformApi(self.lab.kubeconfig("admin")))
+        self.begun = self.lab.audit_log.stat().st_size
 
     # Programs
 
@@ -273,8 +280,10 @@ class CapacityLab:
     # What happened
 
     def audit_events(self) -> list[dict[str, Any]]:
-        lines = self.lab.audit_log.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        """What the API server was asked since the last reset."""
+        with self.lab.audit_log.open("rb") as log:
+            log.seek(self.begun)
+            return [json.loads(line) for line in log.read().splitlines()]
 
     @contextlib.contextmanager
     def mutations(self) -> Iterator[list[dict[str, Any]]]:

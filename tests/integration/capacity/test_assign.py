@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,8 +16,8 @@ from ansible_collections.gpuops.reservations.tests.integration.capacity.assigned
     require_equation_always,
     survey,
 )
+from ansible_collections.gpuops.reservations.tests.integration.capacity.auditing import LiveModules
 from ansible_collections.gpuops.reservations.tests.integration.capacity.capacity_lab import (
-    BIN,
     LEDGER,
     LOCK_BRANCH,
     CapacityLab,
@@ -85,27 +84,6 @@ def test_check_mode_as_the_reader_proves_everything_and_writes_nothing(lab: Capa
     assert re.search(r"headroom +17 +9'", run.output)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--tags", "nothing"),
-        ("--start-at-task", "Commit the pending ledger record first"),
-        (
-            "--start-at-task",
-            "Assign the exact operator-only add-on quantity, and wait for HRQ and Organization status",
-        ),
-        ("--limit", "elsewhere"),
-    ],
-    ids=["tags", "from-the-record", "from-the-entitlement", "limit"],
-)
-def test_no_way_of_starting_in_the_middle_skips_a_gate(lab: CapacityLab, arguments: tuple[str, ...]) -> None:
-    refs, entitlements = lab.refs(), lab.entitlements()
-    with lab.mutations() as written:
-        lab.assign("LAB-1", *arguments)
-    assert written == []
-    assert (lab.refs(), lab.entitlements()) == (refs, entitlements)
-
-
 @pytest.fixture(scope="module")
 def assigned(lab: CapacityLab) -> Run:
     return lab.assign("LAB-1", "--diff")
@@ -145,26 +123,18 @@ def test_the_evidence_verifies_and_one_byte_is_named(lab: CapacityLab, assigned:
     target = bundles[0] / "snapshot.json"
     content = target.read_bytes()
     target.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
-    assert "snapshot.json" in json.dumps(verified(lab)["altered"])
+    told = verified(lab)
+    assert (told["verified"], told["altered"]) == (False, [f"{bundles[0].name}/snapshot.json"])
+    assert f"{bundles[0].name}/snapshot.json" in told["msg"]
     target.write_bytes(content)
     assert verified(lab)["verified"] is True
 
 
-def verified(lab: CapacityLab) -> dict[str, object]:
+def verified(lab: CapacityLab) -> dict[str, Any]:
     """What gpu_evidence says of the record's chain."""
-    arguments = json.dumps({"state": "verified", "ticket": "LAB-1"})
-    plain = {"ANSIBLE_LOAD_CALLBACK_PLUGINS": "true", "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.minimal"}
-    done = subprocess.run(
-        [str(BIN / "ansible"), "localhost", "-m", "gpuops.reservations.gpu_evidence", "-a", arguments],
-        env={**lab.environment(), **plain, "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
-        cwd=Path(BIN).parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    lab.printed.append(done.stdout + done.stderr)
-    found: dict[str, object] = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])
-    return found
+    ran = LiveModules(lab).run("gpu_evidence", state="verified", ticket="LAB-1")
+    lab.printed.append(json.dumps(ran.result))
+    return ran.result
 
 
 def test_a_second_run_changes_nothing_and_closes_no_gate(lab: CapacityLab, assigned: Run) -> None:

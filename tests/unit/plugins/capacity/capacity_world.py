@@ -22,6 +22,7 @@ from typing import Any
 from unittest import mock
 
 import yaml
+from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters import alerts
@@ -149,7 +150,7 @@ class CapacityWorld:
         given = {"_ansible_check_mode": check, "_ansible_diff": True, **self._options(module), **arguments}
         output = io.StringIO()
         wired = importlib.import_module(f"{MODULES}.{module}")
-        with self.reached(), patch_module_args(given), contextlib.redirect_stdout(output):
+        with self.reached(), handed_over(given), contextlib.redirect_stdout(output):
             try:
                 wired.main()
             except SystemExit as left:
@@ -194,6 +195,16 @@ class CapacityWorld:
             mock.patch.object(_observe_snapshot(), "read_alerts", side_effect=lambda *_: self.alerts),
         ):
             yield
+
+
+@contextlib.contextmanager
+def handed_over(arguments: dict[str, Any]) -> Iterator[None]:
+    """Arguments as Ansible hands them to a module, and nothing of what others warned of in this process."""
+    with contextlib.ExitStack() as stack:
+        for name in ("_global_warnings", "_global_deprecations"):
+            stack.enter_context(mock.patch.dict(getattr(warnings, name), clear=True))
+        stack.enter_context(patch_module_args(arguments))
+        yield
 
 
 @functools.cache

@@ -179,7 +179,8 @@ def test_what_is_fine(case: Case) -> None:
 def test_no_limit_is_named_and_leaves_no_headroom(case: Case) -> None:
     proof = examine(case)
     assert proof.equation.result()["non_reserved"] == "unlimited"
-    assert [remedy.organization for remedy in proof.remedies] == ["borealis"]
+    [remedy] = proof.remedies
+    assert [part.organization for part in remedy.reductions] == ["borealis"]
 
 
 @table(
