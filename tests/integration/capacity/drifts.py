@@ -346,7 +346,7 @@ DRIFTS: dict[str, Drift] = {
     "status-disagreement, cap": Drift(
         record(project="lab"), disagreement("project/cumulus/lab"), odd="cap"
     ),
-    "unattributed-holder": Drift(foreign_pod, one("unattributed-holder", "pod/default/stray")),
+    "unattributed-holder": Drift(foreign_pod, one("unattributed-holder", "holder/default/Pod/stray")),
     "sequential-pool-conflict": Drift(
         file(f"{LEDGER}/records/gpu-res-seq-1.yaml", pending_v100),
         frozenset(
