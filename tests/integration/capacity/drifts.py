@@ -8,6 +8,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import yaml
@@ -16,6 +17,7 @@ from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.conn
     ConnectionOptions,
 )
 from ansible_collections.gpuops.reservations.plugins.module_utils._adapters.kube import KubeClient
+from ansible_collections.gpuops.reservations.plugins.module_utils._core.times import moment
 from ansible_collections.gpuops.reservations.tests.integration.capacity.capacity_lab import (
     ADD_ONS,
     CONFIG_FILE,
@@ -229,6 +231,14 @@ status: {activatedAt: "", releasedAt: "", evidenceRevision: "", reason: awaiting
 """
 
 
+def ended_an_hour_after_its_activation(text: str) -> str:
+    """LAB-0 is active for days: the fixture counts its times back from now."""
+    document = yaml.safe_load(text)
+    ends = moment(document["status"]["activatedAt"]) + timedelta(hours=1)
+    document["spec"]["endsAt"] = ends.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return yaml.safe_dump(document, sort_keys=False)
+
+
 def node_undeclared(text: str) -> str:
     policy = yaml.safe_load(text)
     del policy["spec"]["pools"]["h100-vm"]["nodes"]["gpu-04"]
@@ -380,7 +390,7 @@ DRIFTS: dict[str, Drift] = {
         severity="warning",
     ),
     "overdue-reservation": Drift(
-        record(endsAt="2026-11-21T04:00:00Z"),
+        file(RECORD, ended_an_hour_after_its_activation),
         one("overdue-reservation", "record/gpu-res-lab-0"),
         severity="warning",
     ),
