@@ -38,7 +38,7 @@ test: setup ## every check and every test; what CI runs
 	@scripts/test
 
 .PHONY: test-all
-test-all: setup ## the same, then the long suites: matrix, packaging, every integration test, molecule
+test-all: setup ## the same, then what takes longer: the matrix, and every integration test
 	@scripts/test all
 
 .PHONY: check
@@ -101,7 +101,7 @@ node-mode-cases: setup ## run a file of node-mode cases against the lab: CASES=p
 
 .PHONY: soak
 soak: setup ## the long runs: random kills, races, floods, hours of reconcile
-	$(PYTEST) tests/integration -m soak
+	$(PYTEST) tests/integration tests/node_mode_cases -m soak
 
 .PHONY: bench
 bench: setup ## the benchmark; writes bench/results

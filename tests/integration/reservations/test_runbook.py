@@ -159,7 +159,14 @@ def test_a_quota_bounds_a_tenant_inside_its_reservation(runbook: Stage) -> None:
     document = example("resourcequota")
     document["spec"]["hard"] = {"requests.nvidia.com/gpu": "8"}
     runbook.admin.create(f"/api/v1/namespaces/{FOO}/resourcequotas", document)
+    path = f"/api/v1/namespaces/{FOO}/resourcequotas/{document['metadata']['name']}"
+    # A quota binds nobody before its controller has taken it up.
+    until("the quota is in force", lambda: runbook.get(path).get("status", {}).get("hard"))
     runbook.run_pod("one", FOO)
+    until(
+        "the Pod is counted",
+        lambda: runbook.get(path)["status"].get("used", {}).get("requests.nvidia.com/gpu") == "8",
+    )
     document = example("deployment")
     runbook.tenants[FOO].create(COLLECTIONS["deployment"], document)
 
