@@ -55,13 +55,13 @@ def test_who_uses_least_comes_first() -> None:
 
 
 def test_use_that_is_unknown_leaves_nothing_unused() -> None:
-    [_, remedy] = lacking(2, [holding("aurora", 4, used=None)])
+    [_devices, remedy] = lacking(2, [holding("aurora", 4, used=None)])
     assert remedy.reductions[0].unused == 0
 
 
 def test_where_none_suffices_alone_as_few_as_suffice_are_named_together() -> None:
     small = [holding(f"small-{number}", 1) for number in range(50)]
-    [_, remedy] = lacking(9, [*small, holding("big", 5), holding("middle", 3)])
+    [_devices, remedy] = lacking(9, [*small, holding("big", 5), holding("middle", 3)])
     given = [(part.organization, part.devices) for part in remedy.reductions]
     assert given == [("big", 5), ("middle", 3), ("small-0", 1)]
     assert remedy.add_devices == 0
@@ -72,7 +72,7 @@ def test_where_none_suffices_alone_as_few_as_suffice_are_named_together() -> Non
 
 
 def test_what_all_together_lack_has_to_be_added() -> None:
-    [_, remedy] = lacking(9, [holding("aurora", 4), holding("borealis", 2)])
+    [_devices, remedy] = lacking(9, [holding("aurora", 4), holding("borealis", 2)])
     assert (remedy.devices, remedy.add_devices) == (9, 3)
     assert remedy.message.endswith(", and add 3 healthy schedulable devices of h100-vm")
 
