@@ -30,7 +30,11 @@ from ansible_collections.gpuops.reservations.tests.node_mode_cases.fleet_state i
     fleet_state,
 )
 from ansible_collections.gpuops.reservations.tests.node_mode_cases.ledger_state import LedgerState
-from ansible_collections.gpuops.reservations.tests.node_mode_cases.node_state import NodeState, change_node
+from ansible_collections.gpuops.reservations.tests.node_mode_cases.node_state import (
+    CORDON,
+    NodeState,
+    change_node,
+)
 from ansible_collections.gpuops.reservations.tests.node_mode_cases.pod_state import case_pod, content, pod_key
 from lab.api import ApiError
 
@@ -176,6 +180,7 @@ class CaseWorld:
     def _change(self, entry: Mapping[str, Any], where: str) -> None:
         section = Section(where, {key: value for key, value in entry.items() if key != "at"})
         if section.has("node"):
+            self._follow_mark()
             change_node(self.node, section.take("node"), self.case.node_states, f"{where}.node")
             self._apply_node()
         if section.has("pods"):
@@ -285,6 +290,15 @@ class CaseWorld:
                 "data": shown,
             },
         )
+
+    def _follow_mark(self) -> None:
+        """Take over what the module wrote of its cordon: others who change the node leave that alone."""
+        with contextlib.suppress(ApiError):  # no node, no mark
+            live = self.servers.plane.api.get(f"/api/v1/nodes/{self.node.name}")
+            mark = live["metadata"].get("annotations", {}).get(CORDON)
+            self.node.annotations.pop(CORDON, None)
+            if mark is not None:
+                self.node.annotations[CORDON] = mark
 
     def _apply_node(self) -> None:
         api, path = self.servers.plane.api, f"/api/v1/nodes/{self.node.name}"
